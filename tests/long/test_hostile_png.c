@@ -200,7 +200,6 @@ static void put_bomb(png_bytes *file, const char *name, const char *prefix, size
     const size_t capacity = prefix_size + zeros / 1000 + 1000;
     unsigned char *data = malloc(capacity);
     z_stream stream = {0};
-
     assert_non_null(data);
     if (prefix_size != 0)
         memcpy(data, prefix, prefix_size);

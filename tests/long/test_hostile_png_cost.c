@@ -265,14 +265,12 @@ static void time_hist(gf_engine *engine, uint64_t max_memory, hist_time *min,
     const char *const paths[1] = {in_directory("in.png")};
     gf_settings *settings = test_settings(hist, "bins=256");
     gf_result *result;
-    gf_error error = {0};
     const double wall = wall_seconds(), cpu = cpu_seconds();
     const gf_status status = test_run_files(
-        &(test_files){engine, hist, settings, paths, NULL, &options, .result = &result}, &error);
+        &(test_files){engine, hist, settings, paths, NULL, &options, .result = &result}, &why);
     const hist_time took = {wall_seconds() - wall, cpu_seconds() - cpu};
-
     if (status)
-        fail_msg("%s", error.message);
+        fail_msg("%s", why.message);
     min->wall = took.wall < min->wall ? took.wall : min->wall;
     min->cpu = took.cpu < min->cpu ? took.cpu : min->cpu;
     assert_string_equal(gf_result_table(result, 0)->columns[3].name, "grey");
@@ -310,7 +308,7 @@ TEST(several_threads_take_at_most_half_as_long_again) {
             const gf_engine_options options = {.backend = "cpu", .threads = threads};
             uint64_t expected[256], counts[256];
             gf_engine *engine;
-            assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+            assert_ok(gf_engine_open(&options, &engine, NULL));
             hist_time one = {1e9, 1e9}, several = one;
             for (int k = 0; k < 5 || (k < 25 && !within_limit(&one, &several, threads)); k++) {
                 time_hist(engine, one_thread, &one, expected);

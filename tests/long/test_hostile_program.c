@@ -114,7 +114,6 @@ static png_bytes png_of(uint32_t width, uint32_t height, int depth, int color, b
                                       0,
                                       (unsigned char)(interlaced ? 1 : 0)};
     png_bytes rest = {0}, file;
-
     png_put_chunk(&rest, "IHDR", header, sizeof header, false);
     const size_t first = rest.size;
     png_put_chunk(&rest, "IDAT", idat, idat_bytes, false);
@@ -166,7 +165,6 @@ static void try_chunks(const char *name, const char *chunk, const void *data, si
                        size_t count, size_t cut, const char *words) {
     png_bytes one = {0};
     size_t packed;
-
     png_put_chunk(&one, chunk, data, size, false);
     png_bytes middle = {malloc(one.size * count), one.size * count};
     assert_non_null(middle.data);
@@ -212,7 +210,6 @@ static png_bytes bytes_of(const void *data, size_t size, size_t filled, int fill
 static void check_bytes_rejected(const char *name, const void *data, size_t size,
                                  const char *words) {
     png_bytes file = bytes_of(data, size, size, 0);
-
     check_rejected(name, &file, words, MAX_MS);
 }
 

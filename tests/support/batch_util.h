@@ -28,7 +28,6 @@ static inline void put_png(const char *path, uint32_t size, int color, int depth
                            .seed = size * 31,
                            .extras = extras,
                            .extra_count = extra_count};
-
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path, file.data, file.size - cut);
     free(file.data);
@@ -152,7 +151,6 @@ static inline gf_status run_smooth_from(const test_item *items, uint64_t count, 
     gf_status status = test_run_batch_on(
         &(test_batch){devices ? &on : NULL, filter, settings, items, count, options, source},
         error);
-
     gf_settings_free(settings);
     return status;
 }
@@ -171,7 +169,6 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
                             const gf_file_options *options, int count) {
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_engine *engine;
-
     memset(want, 0, sizeof want);
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &engine, NULL), 0);
     for (int i = 0; i < count; i++) {

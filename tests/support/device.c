@@ -48,11 +48,10 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
             : 0;
     must(cudaMalloc(&scratch, scratch_bytes + 1));
     must(cudaMemset(scratch, 0, scratch_bytes + 1)); /* as the backend does */
-    gf_error error = {0};
-    gf_queue queue = {.error = &error, .name = filter->info.name};
+    gf_queue queue = {.error = &why, .name = filter->info.name};
     gf_filter_kernels(filter)->launch(strip.plan, &piece, scratch, &queue);
     if (queue.status)
-        fail_msg("%s", error.message);
+        fail_msg("%s", why.message);
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(strip.got, out, strip.out_size, cudaMemcpyDeviceToHost));
     must(cudaMemcpy(payload, extracted, strip.payload_bytes + TEST_MARGIN, cudaMemcpyDeviceToHost));
@@ -109,7 +108,6 @@ test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_ran
     device_image in[2], out = {0};
     gf_pixels pixels[2];
     size_t out_shift = 0;
-    gf_error error = {0};
     for (uint32_t i = 0; i < inputs; i++) {
         from[i] = test_image_new(job->format, random_padding(&job->format, random));
         for (uint64_t y = 0; y < job->format.height; y++)
@@ -129,8 +127,8 @@ test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_ran
                                        out.rows, outcome.image.stride,
                                        .result = job->filter->measure ? &outcome.result : NULL,
                                        .stream = stream},
-                        &error))
-        fail_msg("%s '%s': %s", job->filter->info.name, job->text, error.message);
+                        &why))
+        fail_msg("%s '%s': %s", job->filter->info.name, job->text, why.message);
     must(cudaStreamSynchronize(stream));
     if (out.memory)
         must(cudaMemcpy(outcome.image.memory, out.memory + out_shift, outcome.image.size,

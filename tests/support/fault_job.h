@@ -84,24 +84,22 @@ static inline void fault_name_files(fault_job *job) {
     const char *samples = fault_param(job, GF_PARAM_SAMPLES);
     const char *image = fault_param(job, GF_PARAM_IMAGE);
     if (samples)
-        assert_int_equal(gf_settings_set(job->one.settings, samples, job->samples_path, NULL),
-                         GF_OK);
+        assert_ok(gf_settings_set(job->one.settings, samples, job->samples_path, NULL));
     if (image)
-        assert_int_equal(gf_settings_set(job->one.settings, image, job->out_path, NULL), GF_OK);
+        assert_ok(gf_settings_set(job->one.settings, image, job->out_path, NULL));
 }
 
 static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
     const char *const in[2] = {job->in_paths[0], job->in_paths[1]};
     const gf_file_options options = {.force = true};
-    gf_error error = {0};
     for (int i = 0; i < 2; i++)
         test_put(job->in_paths[i], &job->one.in[i]);
     fault_name_files(job);
     if (test_run_files(&(test_files){golden, job->one.filter, job->one.settings, in,
                                      job->one.filter->info.makes_image ? job->out_path : NULL,
                                      &options},
-                       &error))
-        fail_msg("golden: %s", error.message);
+                       &why))
+        fail_msg("golden: %s", why.message);
     if (job->samples_path[0])
         job->samples = test_bytes(job->samples_path, &job->sample_bytes);
     unlink(job->samples_path);
@@ -114,9 +112,8 @@ static inline void fault_check_files(const fault_job *job, const char *what) {
     if (job->one.drawn.width) {
         gf_format format;
         void *pixels;
-        gf_error error = {0};
-        if (gf_load_file(job->out_path, NULL, &format, &pixels, NULL, &error))
-            fail_msg("%s: %s", what, error.message);
+        if (gf_load_file(job->out_path, NULL, &format, &pixels, NULL, &why))
+            fail_msg("%s: %s", what, why.message);
         assert_true(gf_format_equal(&format, &job->one.drawn));
         const test_image got = {.format = format,
                                 .stride = gf_row_bytes(&format),

@@ -39,14 +39,13 @@ void test_job_fill(test_job *job, test_random *random) {
 
 test_outcome test_run(const test_job *job, gf_engine *engine, size_t padding) {
     test_outcome outcome = {.result = NULL};
-    gf_error error = {0};
     if (job->drawn.width)
         outcome.image = test_image_new(job->drawn, padding);
     if (test_run_memory(&(test_memory){engine, job->filter, job->settings, &job->format,
                                        job->pixels, outcome.image.rows.data, outcome.image.stride,
                                        .result = &outcome.result, .report = &outcome.report},
-                        &error))
-        fail_msg("%s '%s': %s", job->filter->info.name, job->text, error.message);
+                        &why))
+        fail_msg("%s '%s': %s", job->filter->info.name, job->text, why.message);
     return outcome;
 }
 

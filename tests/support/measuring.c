@@ -31,13 +31,12 @@ static char running[512]; /* the last run, for messages */
 gf_result *test_measure(const char *backend, const char *filter, const char *text, gf_format format,
                         const void *a, const void *b, void *drawn) {
     gf_result *result = NULL;
-    gf_error error = {0};
     /* One row per strip, unless there would be too many strips. */
     const gf_engine_options options = {
         .backend = backend, .threads = 2, .rows_per_strip = format.height < 1000 ? 1 : 0};
     snprintf(running, sizeof running, "%s '%s' on %s", filter, text, backend);
-    if (run(&options, filter, text, format, a, b, drawn, &result, &error))
-        fail_msg("%s: %s", running, error.message);
+    if (run(&options, filter, text, format, a, b, drawn, &result, &why))
+        fail_msg("%s: %s", running, why.message);
     return result;
 }
 

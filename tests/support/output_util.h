@@ -35,19 +35,16 @@ static inline int test_main_of_outputs(void) {
 
 static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
     gf_output *output;
-    gf_error error = {0};
-
     const gf_file_options options = {.force = force, .sync = sync};
-    assert_ok(gf_output_open(in_directory(name), &options, false, &output, &error), &error);
+    assert_ok(gf_output_open(in_directory(name), &options, false, &output, &why));
     return output;
 }
 
 /* Return a complete output that contains its own name. */
 static inline gf_output *complete(const char *name, bool force) {
     gf_output *output = open_as(name, force, GF_SYNC_NEVER);
-    gf_error error = {0};
-    assert_int_equal(gf_output_write(output, name, strlen(name), &error), GF_OK);
-    assert_ok(gf_output_prepare(output, &error), &error);
+    assert_ok(gf_output_write(output, name, strlen(name), &why));
+    assert_ok(gf_output_prepare(output, &why));
     return output;
 }
 
@@ -70,33 +67,27 @@ static inline ino_t inode_of(const char *name) {
 
 static inline gf_output *open_output(const char *path, bool force) {
     gf_output *output;
-    gf_error error = {0};
-    assert_ok(gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error),
-              &error);
+    assert_ok(gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &why));
     return output;
 }
 
 static inline void put_output(gf_output *output, const char *text) {
-    gf_error error = {0};
-    assert_int_equal(gf_output_write(output, text, strlen(text), &error), GF_OK);
+    assert_ok(gf_output_write(output, text, strlen(text), &why));
 }
 
 static inline void commit(gf_output *output) {
-    gf_error error = {0};
-    if (gf_output_prepare(output, &error) != GF_OK || gf_output_commit(output, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_output_prepare(output, &why));
+    assert_ok(gf_output_commit(output, &why));
     gf_output_close(output);
 }
 
 static inline void assert_no_output(const char *path, bool force, gf_status status,
                                     const char *part) {
     gf_output *output;
-    gf_error error = {0};
-
-    assert_int_equal(
-        gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error), status);
+    assert_int_equal(gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &why),
+                     status);
     assert_null(output);
-    assert_message(&error, part);
+    assert_message(&why, part);
 }
 
 #endif

@@ -22,7 +22,6 @@ static inline outcome load_input(gf_input *input, const gf_limits *given, gf_ope
     outcome got = {0};
     gf_source *source;
     const gf_limits limits = gf_limits_resolve(given);
-
     got.metadata = (gf_metadata){0};
     assert_non_null(input->name);
     assert_non_null(input->file);
@@ -40,7 +39,6 @@ static inline outcome load_input(gf_input *input, const gf_limits *given, gf_ope
 static inline outcome load(const png_bytes *file, size_t size, const gf_limits *given,
                            gf_open_source *open, uint64_t strip) {
     gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, size, "rb")};
-
     return load_input(&input, given, open, strip);
 }
 

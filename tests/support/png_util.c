@@ -94,7 +94,6 @@ static unsigned char paeth(int a, int b, int c) {
 static void put_filtered(png_bytes *out, const unsigned char *row, const unsigned char *above,
                          size_t bytes, size_t unit, unsigned filter) {
     const unsigned char type = (unsigned char)filter;
-
     put(out, &type, 1);
     for (size_t i = 0; i < bytes; i++) {
         int left = i >= unit ? row[i - unit] : 0;
@@ -123,7 +122,6 @@ static void put_pass(const png_spec *spec, const uint16_t *samples, uint32_t x0,
                      uint32_t dx, uint32_t dy, png_bytes *out) {
     unsigned channels = channels_of(spec->color);
     unsigned depth = (unsigned)spec->depth;
-
     if (x0 >= spec->width || y0 >= spec->height)
         return;
     uint32_t width = (spec->width - x0 + dx - 1) / dx;
@@ -245,7 +243,6 @@ static void expect_pixel(const png_spec *spec, const uint16_t *samples, size_t p
                          uint16_t out[4]) {
     unsigned channels = channels_of(spec->color);
     const uint16_t *in = samples + pixel * channels;
-
     if (spec->color == 3) {
         bool defined = in[0] < palette_count(spec);
         for (int c = 0; c < 3; c++)

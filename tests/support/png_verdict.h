@@ -105,7 +105,6 @@ static inline void print_tally(const tally *count) {
 static inline void check_outcomes(const outcome *ours, const outcome *oracle, const png_bytes *file,
                                   const char *what, size_t where, tally *count) {
     const bool ours_ok = ours->error.status == GF_OK, oracle_ok = oracle->error.status == GF_OK;
-
     count->files++;
     count->accepted += oracle_ok;
     if (!ours_ok)

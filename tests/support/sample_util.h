@@ -19,26 +19,20 @@ static const char *const kinds[] = {"csv", "json", "npy"};
 static inline gf_sample_sink *open_sink(const char *path, const char *format,
                                         const gf_sample_layout *layout) {
     gf_sample_sink *sink;
-    gf_error error = {0};
-
     assert_ok(gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, layout, &sink,
-                                  &error),
-              &error);
+                                  &why));
     return sink;
 }
 
 static inline void put(gf_sample_sink *sink, uint32_t bin, const uint64_t *positions,
                        const void *values, uint64_t count) {
-    gf_error error = {0};
 
-    assert_ok(gf_sample_sink_write(sink, bin, positions, values, count, &error), &error);
+    assert_ok(gf_sample_sink_write(sink, bin, positions, values, count, &why));
 }
 
 static inline void finish(gf_sample_sink *sink) {
-    gf_error error = {0};
-    if (gf_sample_sink_finish(sink, &error) != GF_OK ||
-        gf_output_commit(gf_sample_sink_output(sink), &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_sample_sink_finish(sink, &why));
+    assert_ok(gf_output_commit(gf_sample_sink_output(sink), &why));
     gf_sample_sink_close(sink);
 }
 
@@ -49,8 +43,7 @@ static inline gf_status write_grey8(gf_sample_sink *sink, gf_error *error) {
 }
 
 static inline void put_grey8(gf_sample_sink *sink) {
-    gf_error error = {0};
-    assert_int_equal(write_grey8(sink, &error), GF_OK);
+    assert_ok(write_grey8(sink, &why));
 }
 
 enum { MANY = 50000 };
@@ -88,8 +81,7 @@ static inline gf_status write_many(gf_sample_sink *sink, gf_error *error) {
 }
 
 static inline void put_many(gf_sample_sink *sink) {
-    gf_error error = {0};
-    assert_int_equal(write_many(sink, &error), GF_OK);
+    assert_ok(write_many(sink, &why));
 }
 
 #endif

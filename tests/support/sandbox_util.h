@@ -59,10 +59,9 @@ static inline bool children_left(void) {
 }
 
 static inline gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t seconds) {
-    gf_error error = {0};
     gf_sandbox_end end;
     memset((void *)shared, 0, sizeof *shared);
-    assert_ok(gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error), &error);
+    assert_ok(gf_sandbox_run(work, context, &memory, seconds, "x", &end, &why));
     assert_int_equal(shared->reached, 1);
     assert_int_equal(shared->survived, 0);
     assert_false(children_left());

@@ -42,16 +42,16 @@ static bool learn(test_strip *strip) {
     const gf_filter *before = plan->filter;
     void *state = calloc(1, (size_t)plan->state_bytes + 1), *data = NULL;
     const gf_measure_options keep = {.name = "test"};
-    assert_int_equal(before->measure->open(plan, &keep, &data, NULL), GF_OK);
+    assert_ok(before->measure->open(plan, &keep, &data, NULL));
     const uint64_t height = plan->in.height;
     unsigned char *records = paint(plan->record * (size_t)height);
     const gf_strip whole = {
         .in = {strip->all[0]}, .out = {.rows = height}, .records = records, .state = state};
     const gf_rows rows = gf_strip_records(plan, &whole);
-    assert_int_equal(before->golden(plan, &whole, NULL), GF_OK);
+    assert_ok(before->golden(plan, &whole, NULL));
     if (plan->record)
-        assert_int_equal(before->measure->rows(plan, data, &rows, NULL), GF_OK);
-    assert_int_equal(before->measure->finish(plan, data, state, NULL), GF_OK);
+        assert_ok(before->measure->rows(plan, data, &rows, NULL));
+    assert_ok(before->measure->finish(plan, data, state, NULL));
     const gf_status status = strip->filter->refine(strip->plan, data, NULL);
     before->measure->close(data);
     free(records);
@@ -77,9 +77,8 @@ static void make_want(test_strip *strip) {
     const gf_plan *plan = strip->plan;
     const gf_measure *measure = strip->filter->measure;
     if (!measure) {
-        assert_int_equal(
-            golden(strip, strip->all, strip->want, (gf_range){0, gf_plan_rows(plan)}, NULL, NULL),
-            GF_OK);
+        assert_ok(
+            golden(strip, strip->all, strip->want, (gf_range){0, gf_plan_rows(plan)}, NULL, NULL));
         return;
     }
     const uint64_t y0 = strip->out.y0;
@@ -91,9 +90,8 @@ static void make_want(test_strip *strip) {
         unsigned char *payload =
             plan->has_payload ? paint(strip->filter->payload->bytes(plan, y0)) : NULL;
         if (y0 > 0)
-            assert_int_equal(
-                golden(strip, strip->all, strip->want, (gf_range){0, y0}, strip->state, payload),
-                GF_OK);
+            assert_ok(
+                golden(strip, strip->all, strip->want, (gf_range){0, y0}, strip->state, payload));
         free(payload);
         strip->want_state = paint(strip->state_size);
         memcpy(strip->want_state, strip->state, strip->state_size);
@@ -103,9 +101,8 @@ static void make_want(test_strip *strip) {
         strip->payload_bytes = strip->filter->payload->bytes(plan, strip->out.rows);
         strip->want_payload = paint(strip->payload_bytes);
     }
-    assert_int_equal(golden(strip, strip->from, strip->want, (gf_range){y0, y0 + strip->out.rows},
-                            strip->want_state, strip->want_payload),
-                     GF_OK);
+    assert_ok(golden(strip, strip->from, strip->want, (gf_range){y0, y0 + strip->out.rows},
+                     strip->want_state, strip->want_payload));
 }
 
 bool test_strip_new(test_strip *strip, const gf_filter *filter, const char *text, uint64_t seed,
@@ -173,24 +170,20 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
     const gf_measure *measure = strip->filter->measure;
     const gf_measure_options keep = {.all = true, .max_memory = UINT64_MAX, .name = "test"};
     void *data = NULL;
-    gf_error error = {0};
     gf_plan *plan = malloc(strip->filter->plan_bytes);
     assert_non_null(plan);
     memcpy(plan, strip->plan, strip->filter->plan_bytes);
     plan->owned = plan->measure_first = NULL; /* of strip->plan */
-    if (measure->open(plan, &keep, &data, &error))
-        fail_msg("%s", error.message);
+    assert_ok(measure->open(plan, &keep, &data, &why));
     for (uint32_t i = 0; i < pieces; i++)
-        if (measure->payload(plan, data, payloads + i * stride, &error))
-            fail_msg("%s", error.message);
+        assert_ok(measure->payload(plan, data, payloads + i * stride, &why));
     /* No rows were counted: an empty state is sufficient. */
     void *state = calloc(1, (size_t)plan->state_bytes + 1);
     assert_non_null(state);
-    if (measure->finish(plan, data, state, &error))
-        fail_msg("%s", error.message);
+    assert_ok(measure->finish(plan, data, state, &why));
     free(state);
     gf_result *result = NULL;
-    assert_ok(gf_result_new(strip->filter, plan, data, &result, &error), &error);
+    assert_ok(gf_result_new(strip->filter, plan, data, &result, &why));
     return result;
 }
 

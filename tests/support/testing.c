@@ -62,10 +62,19 @@ __attribute__((constructor)) static void test_select_functions(void) {
         cmocka_set_test_filter(pattern);
 }
 
-void test_check(gf_status status, const gf_error *error, const char *file, int line) {
+gf_error why;
+
+void test_check_ok(gf_status status, const char *file, int line) {
     if (status)
-        print_error("%s\n", error->message);
+        print_error("%s\n", why.message);
     _assert_int_equal(status, GF_OK, file, line);
+}
+
+void assert_message(const gf_error *error, const char *part) {
+    assert_int_not_equal(error->status, GF_OK);
+    assert_null(strchr(error->message, '\n'));
+    if (!strstr(error->message, part))
+        fail_msg("'%s' is not in '%s'", part, error->message);
 }
 
 unsigned char *test_bytes(const char *path, size_t *size) {
@@ -219,11 +228,10 @@ static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
 void test_put(const char *path, const test_image *image) {
     const gf_file_options options = {.force = true, .write.compression = "fast"};
     gf_sink *sink;
-    gf_error error = {0};
-    if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
-        sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
-        sink->ops->finish(sink, NULL, &error) || gf_output_commit(sink->output, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &why));
+    assert_ok(sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &why));
+    assert_ok(sink->ops->finish(sink, NULL, &why));
+    assert_ok(gf_output_commit(sink->output, &why));
     sink->ops->close(sink);
 }
 
@@ -232,10 +240,7 @@ unsigned char *test_png(const test_image *image, size_t *size) {
     const char *folder = getenv("TMPDIR");
     (void)snprintf(path, sizeof path, "%s/gf-test-%d.png", folder ? folder : "/tmp", (int)getpid());
     const gf_pixels pixels = {image->rows.data, image->stride};
-    gf_error error = {0};
-    assert_ok(
-        gf_save_file(path, &image->format, &pixels, &(gf_file_options){.force = true}, &error),
-        &error);
+    assert_ok(gf_save_file(path, &image->format, &pixels, &(gf_file_options){.force = true}, &why));
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
@@ -435,8 +440,7 @@ const char *test_case(const gf_filter *filter, size_t i) {
 gf_settings *test_settings(const gf_filter *filter, const char *text) {
     gf_settings *settings = gf_settings_new(filter->info.params, filter->info.param_count);
     assert_non_null(settings);
-    gf_error error = {0};
-    assert_ok(gf_settings_apply_case(settings, text, &error), &error);
+    assert_ok(gf_settings_apply_case(settings, text, &why));
     return settings;
 }
 
@@ -492,8 +496,7 @@ bool test_same_result(const gf_result *golden, const gf_result *other, const cha
 
 gf_engine *test_engine(const gf_engine_options *options) {
     gf_engine *engine = NULL;
-    gf_error error = {0};
-    assert_ok(gf_engine_open(options, &engine, &error), &error);
+    assert_ok(gf_engine_open(options, &engine, &why));
     return engine;
 }
 
@@ -503,13 +506,12 @@ bool test_has_cuda(void) {
         return available;
     gf_engine_options options = {.backend = "cuda"};
     gf_engine *engine = NULL;
-    gf_error error = {0};
-    available = gf_engine_open(&options, &engine, &error) == GF_OK;
+    available = gf_engine_open(&options, &engine, &why) == GF_OK;
     gf_engine_close(engine);
     if (!available && test_environment("GF_REQUIRE_CUDA", 0))
-        fail_msg("GF_REQUIRE_CUDA is set but: %s", error.message);
+        fail_msg("GF_REQUIRE_CUDA is set but: %s", why.message);
     if (!available)
-        print_message("no CUDA device: %s\n", error.message);
+        print_message("no CUDA device: %s\n", why.message);
     return available;
 }
 

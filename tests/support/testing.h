@@ -35,9 +35,16 @@ typedef struct test_fixture {
 /* Run the tests in the order of their lines. Return the exit code of the program. */
 int test_main(const test_fixture *fixture);
 
-/* Check that a call succeeded; if not, print its message. */
-#define assert_ok(call, error) test_check(call, error, __FILE__, __LINE__)
-void test_check(gf_status status, const gf_error *error, const char *file, int line);
+/* The error of the last call that assert_ok or assert_error checked; they clear it before. */
+extern gf_error why;
+/* Check that a call succeeded. If not, print `why`. */
+#define assert_ok(call) (why = (gf_error){0}, test_check_ok(call, __FILE__, __LINE__))
+void test_check_ok(gf_status status, const char *file, int line);
+/* Check that a call returned this status, and stored a message in `why` that contains `part`. */
+#define assert_error(call, code, part)                                                             \
+    (why = (gf_error){0}, assert_int_equal(call, code), assert_message(&why, part))
+/* Check that an error has a message of one line, and that the line contains `part`. */
+void assert_message(const gf_error *error, const char *part);
 
 /* Return the bytes of a file, allocated with malloc and followed by a zero byte. */
 unsigned char *test_bytes(const char *path, size_t *size);

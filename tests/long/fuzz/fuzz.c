@@ -72,7 +72,6 @@ outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf
                        uint64_t strip) {
     static int file = -1;
     gf_input input = {.name = strdup("x"), .regular = true, .size = size};
-
     if (file < 0)
         file = memfd_create("fuzz", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != (ssize_t)size ||
@@ -86,7 +85,6 @@ outcome fuzz_load_pipe(const void *data, size_t size, const gf_limits *given, gf
                        uint64_t strip) {
     /* The stream only reads the data. */
     gf_input input = {.name = strdup("x"), .file = fmemopen((void *)(uintptr_t)data, size, "rb")};
-
     return load_input(&input, given, open, strip);
 }
 

@@ -12,7 +12,6 @@ static size_t pack(const fuzz_bytes *input, gf_isa isa, unsigned char *out) {
     const gf_deflate_simd *simd = gf_deflate_simd_of(isa);
     fuzz_bytes bytes = *input;
     gf_bit_writer writer = {.at = out};
-
     const uint8_t how = fuzz_byte(&bytes);
     const size_t pixel = 1 + fuzz_byte(&bytes) % 8, row = 1 + fuzz_below(&bytes, 600);
     const size_t blocks = 1 + how % 3;

@@ -45,7 +45,6 @@ static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t
     const size_t row = gf_row_bytes(&job->format);
     gf_error error = {0};
     gf_sink *sink;
-
     gf_status status = gf_sink_open(path, &job->format, NULL, &options, threads, &sink, &error);
     for (uint64_t y = 0; status == GF_OK && y < job->format.height; y += strip) {
         const uint64_t left = job->format.height - y;

@@ -60,11 +60,10 @@ static void read_ours(const png_bytes *file, const gf_png_image *image, rows *go
 
 /* Decode the whole stream with zlib; store the first rows in back. */
 static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t max, size_t *got,
-                        const char **why) {
+                        const char **reason) {
     static unsigned char rest[1 << 15];
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)stream->data, .avail_in = (uInt)stream->size};
     int status = Z_OK;
-
     if (inflateInit(&zlib) != Z_OK)
         abort();
     zlib.next_out = back;
@@ -77,7 +76,7 @@ static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t ma
         status = inflate(&zlib, Z_NO_FLUSH);
     }
     *got = zlib.total_out < max ? zlib.total_out : max;
-    *why = zlib.msg != NULL ? zlib.msg : "";
+    *reason = zlib.msg != NULL ? zlib.msg : "";
     (void)inflateEnd(&zlib);
     return status;
 }
@@ -88,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_bytes bytes = {data, size};
     const size_t row = 1 + fuzz_below(&bytes, 300), count = 1 + fuzz_byte(&bytes) % 24;
     const size_t piece = 3 + fuzz_below(&bytes, 3000);
-    const char *why;
+    const char *reason;
     size_t got;
     if (bytes.size < 3 || !gf_png_inflate_supports(bytes.data))
         return 0;
@@ -106,10 +105,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                "several threads: %s; one: %s", parallel.error.message, ours.error.message);
     FUZZ_CHECK(parallel.size <= ours.size && memcmp(parallel.bytes, ours.bytes, parallel.size) == 0,
                "several threads: other rows");
-    const int zlib = read_by_zlib(&bytes, back, row * count, &got, &why);
+    const int zlib = read_by_zlib(&bytes, back, row * count, &got, &reason);
     const bool valid = zlib == Z_STREAM_END && got == row * count;
     if (ours.error.status == GF_OK)
-        FUZZ_CHECK(valid, "accepted; zlib: %d %s, %zu bytes", zlib, why, got);
+        FUZZ_CHECK(valid, "accepted; zlib: %d %s, %zu bytes", zlib, reason, got);
     else
         fuzz_check_error(ours.error.status, &ours.error);
     if (ours.error.status != GF_OK)

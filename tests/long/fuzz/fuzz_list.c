@@ -22,7 +22,6 @@ static void check_names(const gf_cli_inputs *inputs, const uint8_t *data, size_t
                         int extension) {
     const uint8_t *at = data, *name;
     size_t length, i = 0;
-
     while ((name = next_name(&at, data + size, extension, &length)) != NULL) {
         FUZZ_CHECK(i < inputs->count, "more than %zu names", inputs->count);
         const char *got = inputs->list[i].path;

@@ -12,7 +12,6 @@ enum { MAX_ARGUMENTS = 64 };
 static void check_param(const gf_settings *settings, const gf_param *param) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
     double lo, hi;
-
     switch (param->type) {
     case GF_PARAM_INT: {
         const int64_t v = gf_settings_int(settings, name);
@@ -52,7 +51,6 @@ static void check_round_trip(const gf_settings *settings, const gf_param *param,
                              gf_settings *other) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
     gf_error error = {0};
-
     if (param->type == GF_PARAM_FLAG)
         return;
     FUZZ_CHECK(gf_settings_set(other, name, text, &error) == GF_OK, "%s", error.message);

@@ -11,7 +11,6 @@ static void png_round_trip(const outcome *image, unsigned which) {
     const gf_file_options options = {.force = true, .write.compression = efforts[which % 4]};
     png_bytes file;
     gf_error error = {0};
-
     const gf_status status = save_image(path, &image->format, image->pixels, &image->metadata,
                                         &options, 1 + which % 7, &error);
     FUZZ_CHECK(status == GF_OK, "write failed: %s", error.message);
@@ -83,7 +82,6 @@ static size_t chunk_change_data(uint8_t *data, size_t size, size_t max, size_t a
     static uint8_t raw[MAX_DATA], chunk[MAX_DATA + 4096];
     uLongf length = MAX_DATA / 2, coded = sizeof chunk - CHUNK_OVERHEAD;
     const size_t old = end - at - CHUNK_OVERHEAD;
-
     memcpy(chunk, data + at, 8);
     if (random % 4 != 0 && uncompress(raw, &length, data + at + 8, (uLong)old) == Z_OK &&
         length != 0) {

@@ -11,7 +11,6 @@ static void pnm_round_trip(const outcome *image, unsigned which) {
     const gf_file_options options = {.force = true};
     gf_error error = {0};
     outcome back = {0};
-
     gf_status status = save_image(path, &image->format, image->pixels, &image->metadata, &options,
                                   1 + which % 3, &error);
     FUZZ_CHECK(status == GF_OK, "write failed: %s", error.message);

@@ -42,12 +42,9 @@ static gf_result *run(const limit *l, const test_image *in, const gf_engine_opti
     const gf_pixels pixels[2] = {{in->rows.data, in->stride}, {in->rows.data, in->stride}};
     gf_engine *engine = NULL;
     gf_result *result = NULL;
-    gf_error error = {0};
-    if (gf_engine_open(options, &engine, &error) ||
-        test_run_memory(
-            &(test_memory){engine, filter, settings, &l->format, pixels, .result = &result},
-            &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_engine_open(options, &engine, &why));
+    assert_ok(test_run_memory(
+        &(test_memory){engine, filter, settings, &l->format, pixels, .result = &result}, &why));
     gf_engine_close(engine);
     gf_settings_free(settings);
     return result;

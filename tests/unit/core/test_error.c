@@ -102,11 +102,10 @@ TEST(replaces_unprintable_bytes) {
         {"\xe7\x94", "??"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        gf_error error = {0};
-        assert_int_equal(gf_set_error(&error, GF_USAGE, "%s: no", names[i].name), GF_USAGE);
-        assert_int_equal(error.status, GF_USAGE);
-        assert_memory_equal(error.message, names[i].shown, strlen(names[i].shown));
-        assert_string_equal(error.message + strlen(names[i].shown), ": no");
+        assert_int_equal(gf_set_error(&why, GF_USAGE, "%s: no", names[i].name), GF_USAGE);
+        assert_int_equal(why.status, GF_USAGE);
+        assert_memory_equal(why.message, names[i].shown, strlen(names[i].shown));
+        assert_string_equal(why.message + strlen(names[i].shown), ": no");
     }
     assert_int_equal(gf_set_error(NULL, GF_FAILED, "no error object"), GF_FAILED);
 }
@@ -116,15 +115,14 @@ TEST(long_names_are_cut_between_characters) {
     char name[4096];
     for (size_t shift = 0; shift < 4; shift++)
         for (size_t length = 900; length < 1300; length += 7) {
-            gf_error error = {0};
             memset(name, 'x', shift);
             for (size_t i = 0; i < length / 3; i++)
                 memcpy(name + shift + 3 * i, "\xe7\x94\xbb", 3);
             name[shift + length / 3 * 3] = 0;
-            gf_set_error(&error, GF_FAILED, "%s: damaged", name);
-            assert_true(strlen(error.message) < sizeof error.message);
-            assert_non_null(strstr(error.message, ": damaged"));
-            for (const char *at = error.message; *at; at += gf_printable(at))
+            gf_set_error(&why, GF_FAILED, "%s: damaged", name);
+            assert_true(strlen(why.message) < sizeof why.message);
+            assert_non_null(strstr(why.message, ": damaged"));
+            for (const char *at = why.message; *at; at += gf_printable(at))
                 assert_true(gf_printable(at) > 0);
         }
 }

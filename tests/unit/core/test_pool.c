@@ -43,7 +43,7 @@ static void assert_done(const counting *all, uint32_t count, int times) {
 
 static gf_pool *open_pool(uint32_t threads) {
     gf_pool *pool = NULL;
-    assert_int_equal(gf_pool_open(threads, &pool, NULL), GF_OK);
+    assert_ok(gf_pool_open(threads, &pool, NULL));
     return pool;
 }
 

@@ -37,7 +37,7 @@ TEST(valid_text_is_parsed) {
                                            {"ratio", "1e-1"}, {"colour", "red"}, {"some", "blue"},
                                            {"size", "3m"},    {"text", "a, b"}};
     for (size_t i = 0; i < COUNT; i++) {
-        assert_int_equal(gf_settings_set(s, given[i][0], given[i][1], NULL), GF_OK);
+        assert_ok(gf_settings_set(s, given[i][0], given[i][1], NULL));
         assert_true(gf_settings_given(s, given[i][0]));
     }
     assert_true(gf_settings_flag(s, "flag"));
@@ -56,7 +56,7 @@ TEST(valid_text_is_parsed) {
 TEST(floats_are_rounded_once) {
     gf_settings *s = gf_settings_new(params, COUNT);
     const char *above_tie = "1.00000005960464483090229800154202";
-    assert_int_equal(gf_settings_set(s, "ratio", above_tie, NULL), GF_OK);
+    assert_ok(gf_settings_set(s, "ratio", above_tie, NULL));
     assert_true(gf_settings_float(s, "ratio") == 0x1.000002p0f);
     gf_settings_free(s);
 }
@@ -76,12 +76,11 @@ TEST(invalid_text_is_rejected_and_changes_nothing) {
         {"size", "1KB"},    {"size", "0"},        {"size", "99999999T"},
         {"absent", "1"}};
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
-        gf_error error = {0};
-        if (gf_settings_set(s, invalid[i][0], invalid[i][1], &error) != GF_USAGE)
+        if (gf_settings_set(s, invalid[i][0], invalid[i][1], &why) != GF_USAGE)
             fail_msg("--%s '%s' was accepted", invalid[i][0], invalid[i][1]);
-        assert_int_equal(error.status, GF_USAGE);
-        assert_int_equal(strncmp(error.message, "--", 2), 0);
-        assert_null(strchr(error.message, '\n'));
+        assert_int_equal(why.status, GF_USAGE);
+        assert_int_equal(strncmp(why.message, "--", 2), 0);
+        assert_null(strchr(why.message, '\n'));
     }
     assert_int_equal(gf_settings_int(s, "count"), 3);
     assert_int_equal(gf_settings_size(s, "size"), 2048);
@@ -91,13 +90,12 @@ TEST(invalid_text_is_rejected_and_changes_nothing) {
 
 TEST(messages_name_the_range) {
     gf_settings *s = gf_settings_new(params, COUNT);
-    gf_error error = {0};
-    gf_settings_set(s, "count", "11", &error);
-    assert_string_equal(error.message, "--count '11': must be an integer from 0 to 10");
-    gf_settings_set(s, "colour", "pink", &error);
-    assert_string_equal(error.message, "--colour 'pink': must be red, green or blue");
-    gf_settings_set(s, "ratio", "\n\033[2J", &error);
-    assert_string_equal(error.message, "--ratio '??[2J': must be a number from 0 to 2");
+    gf_settings_set(s, "count", "11", &why);
+    assert_string_equal(why.message, "--count '11': must be an integer from 0 to 10");
+    gf_settings_set(s, "colour", "pink", &why);
+    assert_string_equal(why.message, "--colour 'pink': must be red, green or blue");
+    gf_settings_set(s, "ratio", "\n\033[2J", &why);
+    assert_string_equal(why.message, "--ratio '??[2J': must be a number from 0 to 2");
     gf_settings_free(s);
 }
 
@@ -148,7 +146,7 @@ TEST(derived_values_are_set) {
         const gf_format format = {5, 4, 3, cases[i].type, false};
         gf_settings *settings = test_settings(filter, cases[i].text), *effective;
         const char *before = gf_settings_text(settings, cases[i].name);
-        assert_int_equal(test_effective(filter, settings, &format, &effective, NULL), GF_OK);
+        assert_ok(test_effective(filter, settings, &format, &effective, NULL));
         const char *value = gf_settings_text(effective, cases[i].name);
         if (!cases[i].value)
             assert_null(value);
@@ -164,10 +162,9 @@ TEST(effective_values_need_a_valid_format) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {5, 4, 1, GF_U8, false}, none = {0};
     gf_settings *settings = test_settings(hist, "channel=r"), *effective;
-    gf_error error;
-    assert_int_equal(test_effective(hist, settings, &format, &effective, &error), GF_USAGE);
+    assert_int_equal(test_effective(hist, settings, &format, &effective, &why), GF_USAGE);
     assert_null(effective);
-    assert_int_equal(test_effective(hist, settings, &none, &effective, &error), GF_FAILED);
+    assert_int_equal(test_effective(hist, settings, &none, &effective, &why), GF_FAILED);
     assert_null(effective);
     gf_settings_free(settings);
 }

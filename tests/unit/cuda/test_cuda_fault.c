@@ -67,7 +67,7 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     const char *in = in_directory("in.ppm");
     const char *out = filter->info.makes_image ? in_directory("out.ppm") : NULL;
     gf_engine *engine;
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&options, &engine, NULL));
     engine->may_fall_back = replaceable; /* as under auto, which might select the cpu backend */
     const gf_status status = test_run_files(
         &(test_files){engine, filter, settings, &in, out, &files, .report = report}, error);
@@ -84,9 +84,8 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
 
 static void image_continues(void) {
     gf_report report;
-    gf_error error = {0};
     gf_status again;
-    assert_ok(run_poisoned("smooth", "axis=xy", true, &report, &error, &again), &error);
+    assert_ok(run_poisoned("smooth", "axis=xy", true, &report, &why, &again));
     print_message("%s\n", report.reason);
     assert_true(report.device_failed);
     assert_non_null(strstr(report.backend, "cpu"));
@@ -96,10 +95,9 @@ static void image_continues(void) {
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
     const char *in =
         in_directory("in.ppm"); /* valid for few calls: in_directory reuses 4 buffers */
-    assert_int_equal(test_run_files(&(test_files){golden, gf_filter_find("smooth"), settings, &in,
-                                                  in_directory("want.ppm")},
-                                    NULL),
-                     GF_OK);
+    assert_ok(test_run_files(
+        &(test_files){golden, gf_filter_find("smooth"), settings, &in, in_directory("want.ppm")},
+        NULL));
     size_t sizes[3];
     unsigned char *want = test_bytes(in_directory("want.ppm"), &sizes[0]);
     unsigned char *got = test_bytes(in_directory("out.ppm"), &sizes[1]);
@@ -116,23 +114,20 @@ static void image_continues(void) {
 
 static void measured_is_measured_again(void) {
     gf_report report;
-    gf_error error = {0};
     gf_status again;
-    assert_ok(run_poisoned("hist", "bins=7", true, &report, &error, &again), &error);
+    assert_ok(run_poisoned("hist", "bins=7", true, &report, &why, &again));
     assert_true(report.device_failed);
     assert_int_equal(again, GF_OK);
 }
 
 static void named_device_fails(void) {
     gf_report report;
-    gf_error error = {0};
     gf_status again;
-    assert_int_equal(run_poisoned("smooth", "", false, &report, &error, &again), GF_NO_BACKEND);
-    assert_message(&error, "cuda: ");
+    assert_error(run_poisoned("smooth", "", false, &report, &why, &again), GF_NO_BACKEND, "cuda: ");
     assert_int_equal(access(in_directory("out.ppm"), F_OK), -1);
     assert_int_equal(again, GF_NO_BACKEND);
     gf_engine *engine;
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &error),
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &why),
                      GF_NO_BACKEND);
 }
 

@@ -76,17 +76,14 @@ static void free_list(image_list *list) {
 
 static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
     gf_device_job *job;
-    gf_error error = {0};
     assert_ok(test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job,
-                              &error),
-              &error);
+                              &why));
     return job;
 }
 
 static void run_pairs(gf_device_job *job, uint32_t inputs, uint64_t count, const gf_pixels *in,
                       const gf_out_pixels *out, void *stream, gf_device_results **results) {
-    gf_error error = {0};
-    assert_ok(test_device_job_run(job, inputs, count, in, out, stream, results, &error), &error);
+    assert_ok(test_device_job_run(job, inputs, count, in, out, stream, results, &why));
 }
 
 static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
@@ -105,7 +102,6 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
     gf_result *results[COUNT];
-    gf_error error = {0};
     unsigned char *got = malloc(list.out_bytes + gap + 1);
     assert_non_null(got);
     const size_t in_step = list.in_bytes + gap, out_step = list.out_bytes + gap;
@@ -123,8 +119,8 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     if (test_run_device_list(&(test_list){engine, list.job.filter, list.job.settings, &format,
                                           COUNT, in, list.out_bytes ? out : NULL,
                                           .result = list.job.filter->measure ? results : NULL},
-                             &error))
-        fail_msg("%s '%s': %s", filter, text, error.message);
+                             &why))
+        fail_msg("%s '%s': %s", filter, text, why.message);
     must(cudaDeviceSynchronize());
     for (uint64_t i = 0; i < COUNT; i++) {
         must(cudaMemcpy(got, out[i].data, out_step, cudaMemcpyDeviceToHost));
@@ -222,14 +218,12 @@ TEST(means_are_summed_in_order) {
     float *from = device_alloc(sizeof in), *to = device_alloc(sizeof got);
     const gf_pixels host = {in, sizeof in[0]}, device = {from, sizeof in[0]};
     must(cudaMemcpy(from, in, sizeof in, cudaMemcpyHostToDevice));
-    assert_int_equal(test_run_memory(&(test_memory){golden, list.job.filter, list.job.settings,
-                                                    &list.job.format, &host, want, sizeof want[0]},
-                                     NULL),
-                     GF_OK);
-    assert_int_equal(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
-                                                    &list.job.format, &device, to, sizeof got[0]},
-                                     NULL),
-                     GF_OK);
+    assert_ok(test_run_memory(&(test_memory){golden, list.job.filter, list.job.settings,
+                                             &list.job.format, &host, want, sizeof want[0]},
+                              NULL));
+    assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
+                                             &list.job.format, &device, to, sizeof got[0]},
+                              NULL));
     must(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
     assert_memory_equal(got, want, sizeof got);
     must(cudaFree(from));
@@ -254,10 +248,9 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
     const gf_out_pixels out = {to, gf_row_bytes(&format)};
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     if (gf_row_bytes(&format) % 16) { /* staged rows need memory: not during a capture */
-        gf_error error;
         must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        assert_int_equal(test_device_job_run(job, 1, 1, &in, &out, stream, NULL, &error), GF_USAGE);
-        assert_non_null(strstr(error.message, "captured; run the job on it once before"));
+        assert_error(test_device_job_run(job, 1, 1, &in, &out, stream, NULL, &why), GF_USAGE,
+                     "captured; run the job on it once before");
         must(cudaStreamEndCapture(stream, &graph));
         must(cudaGraphDestroy(graph));
         run_job(job, 1, &in, &out, stream, NULL);
@@ -337,8 +330,7 @@ static void check_places(const char *filter, const char *text, gf_format format)
         run_pairs(job, list.job.filter->info.inputs, images, in, list.out_bytes ? out : NULL,
                   stream, list.job.filter->measure ? &queued : NULL);
         if (queued) {
-            gf_error error = {0};
-            assert_ok(gf_device_results_wait(queued, results, &error), &error);
+            assert_ok(gf_device_results_wait(queued, results, &why));
         }
         for (size_t i = 0; i < images; i++) {
             if (list.out_bytes)
@@ -406,7 +398,7 @@ TEST(streams_do_not_share_memory) {
         run_job(job, 1, &in, &out, streams[k], NULL);
     }
     for (int i = 0; i < STREAMS; i++)
-        assert_int_equal(gf_device_wait(engine, streams[i], NULL), GF_OK);
+        assert_ok(gf_device_wait(engine, streams[i], NULL));
     must(cudaMemcpy(list.got, to, STREAMS * list.out_bytes, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, STREAMS * list.out_bytes);
     gf_device_job_free(job);
@@ -640,7 +632,7 @@ TEST(jobs_run_in_new_threads) {
     assert_int_equal(pthread_join(thread, &failed), 0);
     if (failed)
         fail_msg("%s", with.error.message);
-    assert_int_equal(gf_device_wait(engine, with.stream, NULL), GF_OK);
+    assert_ok(gf_device_wait(engine, with.stream, NULL));
     must(cudaMemcpy(list.got, with.out.data, list.out_bytes, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, list.out_bytes);
     gf_device_job_free(with.job);
@@ -694,8 +686,7 @@ TEST(measurements_can_be_queued) {
             }
             for (size_t i = COUNT; i-- > 1;) {
                 gf_result *result;
-                gf_error error = {0};
-                assert_ok(gf_device_results_wait(queued[i], &result, &error), &error);
+                assert_ok(gf_device_results_wait(queued[i], &result, &why));
                 if (!test_same_result(list.results[i], result, cases[c][0]))
                     fail_msg("%s: result %zu differs", cases[c][0], i);
                 gf_result_free(result);
@@ -714,13 +705,12 @@ TEST(measurements_can_be_queued) {
 static void run_in(gf_engine *engine, image_list *list, void *from, void *to, const char *kind) {
     const gf_format *format = &list->job.format;
     const gf_pixels in = {from, gf_row_bytes(format)};
-    gf_error error = {0};
     must(cudaMemcpy(from, list->in, list->in_bytes, cudaMemcpyDefault));
     must(cudaDeviceSynchronize());
     if (test_run_device(&(test_memory){engine, list->job.filter, list->job.settings, format, &in,
                                        to, gf_row_bytes(format)},
-                        &error))
-        fail_msg("%s: %s", kind, error.message);
+                        &why))
+        fail_msg("%s: %s", kind, why.message);
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(list->got, to, list->out_bytes, cudaMemcpyDefault));
     if (memcmp(list->got, list->want, list->out_bytes) != 0)
@@ -747,10 +737,9 @@ TEST(kinds_of_memory) {
     unsigned char *both = device_alloc(64 * stride);
     const gf_pixels in = {both, stride};
     must(cudaMemcpy2D(both, stride, list.in, row, row, 64, cudaMemcpyHostToDevice));
-    assert_int_equal(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
-                                                    &list.job.format, &in, both + row, stride},
-                                     NULL),
-                     GF_OK);
+    assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
+                                             &list.job.format, &in, both + row, stride},
+                              NULL));
     must(cudaMemcpy2D(list.got, row, both + row, stride, row, 64, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, list.out_bytes);
     must(cudaMemcpy2D(list.got, row, both, stride, row, 64, cudaMemcpyDeviceToHost));
@@ -777,14 +766,13 @@ static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *s
     const gf_pixels from[] = {with->in, in};
     const gf_out_pixels to[] = {with->out, out};
     for (uint64_t first = 0; first < 2; first++) {
-        gf_error error = {0};
         assert_int_equal(test_run_device_list(
                              &(test_list){with->engine, with->filter, with->settings, &with->format,
                                           2 - first, from + first, to + first, .stream = stream},
-                             &error),
+                             &why),
                          GF_USAGE);
-        if (!strstr(error.message, message))
-            fail_msg("expected \"%s\", got \"%s\"", message, error.message);
+        if (!strstr(why.message, message))
+            fail_msg("expected \"%s\", got \"%s\"", message, why.message);
     }
 }
 
@@ -816,11 +804,9 @@ TEST(wrong_arguments_are_errors) {
     refuses(&with, in, (gf_out_pixels){from + 19999, 500}, NULL, "overlaps");
     refuses(&with, (gf_pixels){from, 1000}, (gf_out_pixels){from + 499, 1000}, NULL, "overlaps");
     refuses(&with, (gf_pixels){from + 499, 1000}, (gf_out_pixels){from, 1000}, NULL, "overlaps");
-    assert_int_equal(
-        test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format,
-                                       &(gf_pixels){from, 1000}, from + 500, 1000},
-                        NULL),
-        GF_OK);
+    assert_ok(test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format,
+                                             &(gf_pixels){from, 1000}, from + 500, 1000},
+                              NULL));
     int devices = 0;
     must(cudaGetDeviceCount(&devices));
     if (devices > 1) {
@@ -875,11 +861,9 @@ TEST(engines_keep_jobs) {
     void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
     for (uint64_t height = 1; height <= 40; height++) {
         const gf_format format = {320, height, 1, GF_F32, false};
-        assert_int_equal(
-            test_run_device(&(test_memory){engine, list.job.filter, list.job.settings, &format,
-                                           &(gf_pixels){from, 1280}, to, 1280},
-                            NULL),
-            GF_OK);
+        assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
+                                                 &format, &(gf_pixels){from, 1280}, to, 1280},
+                                  NULL));
         run_in(engine, &list, from, to, "a kept job");
     }
     must(cudaFree(from));
@@ -899,14 +883,12 @@ TEST(absent_devices_are_errors) {
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     gf_device_job *job = (gf_device_job *)&job;
-    gf_error error = {0};
-    assert_int_equal(test_device_job(engine, filter, settings, &format, &job, &error),
-                     GF_NO_BACKEND);
+    assert_int_equal(test_device_job(engine, filter, settings, &format, &job, &why), GF_NO_BACKEND);
     assert_null(job);
-    assert_non_null(strstr(error.message, "cuda:"));
+    assert_non_null(strstr(why.message, "cuda:"));
     assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
                                                     &(gf_pixels){settings, 8}, settings, 8},
-                                     &error),
+                                     &why),
                      GF_NO_BACKEND);
     gf_engine_close(engine);
     gf_settings_free(settings);

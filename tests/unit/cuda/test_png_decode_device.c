@@ -185,7 +185,6 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     static gf_out_pixels out[MAX];
     static gf_error errors[MAX];
     static placed_file places[MAX];
-    gf_error error = {0};
     size_t used = 0, size = 0;
     unsigned char *memory;
     uint64_t left = gf_png_left();
@@ -208,8 +207,8 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     must(cudaDeviceSynchronize());
     for (size_t i = 0; i < used; i++)
         out[i].data = memory + places[i].at;
-    if (gf_decode_png_device(engine, used, files, formats, out, NULL, errors, &error))
-        fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
+    if (gf_decode_png_device(engine, used, files, formats, out, NULL, errors, &why))
+        fail_msg("seed %llu: %s", (unsigned long long)seed, why.message);
     for (size_t i = 0; i < used; i++)
         left += !is_for_device(&files[i]);
     if (valid && gf_png_left() != left)
@@ -341,34 +340,30 @@ TEST(rejects_wrong_arguments) {
     gf_format format = {300, 200, 3, GF_U8, false};
     png_bytes file = own_file(format, &random);
     unsigned char *image;
-    gf_error error = {0};
     must(cudaMalloc((void **)&image, 900 * 200));
     gf_buffer files[] = {{file.data, file.size}, {file.data, file.size / 2}};
     gf_format formats[] = {format, format};
     gf_out_pixels out[] = {{image, 900}, {image, 900}};
-    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
-                     GF_OK);
-    assert_int_equal(gf_decode_png_device(engine, 0, NULL, NULL, NULL, NULL, NULL, &error), GF_OK);
-    assert_int_equal(gf_decode_png_device(engine, 2, files, formats, out, NULL, NULL, &error),
+    assert_ok(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why));
+    assert_ok(gf_decode_png_device(engine, 0, NULL, NULL, NULL, NULL, NULL, &why));
+    assert_int_equal(gf_decode_png_device(engine, 2, files, formats, out, NULL, NULL, &why),
                      GF_FAILED);
-    assert_string_equal(error.message, "PNG: the PNG ends too early; get a complete copy");
+    assert_string_equal(why.message, "PNG: the PNG ends too early; get a complete copy");
     out[0].stride = 899;
-    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why),
                      GF_USAGE);
     out[0].stride = 901;
-    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
-                     GF_USAGE);
-    assert_non_null(strstr(error.message, "its memory ends after 180000 bytes"));
+    assert_error(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why), GF_USAGE,
+                 "its memory ends after 180000 bytes");
     out[0] = (gf_out_pixels){&format, 900};
-    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why),
                      GF_USAGE);
     out[0] = (gf_out_pixels){image, 900};
     formats[0].height = 100;
-    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
-                     GF_USAGE);
-    assert_non_null(strstr(error.message, "gf_png_format"));
+    assert_error(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why), GF_USAGE,
+                 "gf_png_format");
     files[0].data = NULL;
-    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why),
                      GF_USAGE);
     must(cudaFree(image));
     free(file.data);
@@ -389,9 +384,8 @@ TEST(absent_devices_are_errors) {
     const gf_format format = {8, 8, 1, GF_U8, false};
     unsigned char image[64] = {0};
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
-    gf_error error = {0};
     assert_int_equal(gf_decode_png_device(engine, 1, &(gf_buffer){image, sizeof image}, &format,
-                                          &(gf_out_pixels){image, 8}, NULL, NULL, &error),
+                                          &(gf_out_pixels){image, 8}, NULL, NULL, &why),
                      GF_NO_BACKEND);
     gf_engine_close(engine);
 }

@@ -96,7 +96,6 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
     unsigned char *from[MAX], *to[MAX], *got;
     const size_t bound = gf_png_bound(&format), padding = (size_t)test_below(random, 2) * 37;
     const size_t shift = (size_t)test_below(random, 2) * gf_type_bytes(format.type);
-    gf_error error = {0};
     assert_true(count <= MAX && bound);
     got = malloc(bound + 2 * AROUND);
     assert_non_null(got);
@@ -118,7 +117,7 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
         out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + AROUND, bound};
     }
     must(cudaDeviceSynchronize());
-    assert_ok(gf_encode_png_device(engine, &format, count, in, out, NULL, &error), &error);
+    assert_ok(gf_encode_png_device(engine, &format, count, in, out, NULL, &why));
     for (uint64_t i = 0; i < count; i++) {
         size_t size;
         unsigned char *want = test_png(&images[i], &size);
@@ -215,39 +214,37 @@ TEST(rejects_wrong_arguments) {
     gf_engine *engine = cuda_engine();
     const gf_format format = {300, 200, 3, GF_U8, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char *image, file[1000];
-    gf_error error = {0};
     must(cudaMalloc((void **)&image, 900 * 200));
     must(cudaMemset(image, 1, 900 * 200));
     gf_pixels in = {image, 900};
     gf_buffer out = {file, sizeof file};
     assert_int_equal(gf_png_bound(&real), 0);
-    assert_int_equal(gf_encode_png_device(engine, &real, 1, &in, &out, NULL, &error), GF_USAGE);
-    assert_non_null(strstr(error.message, "f32"));
+    assert_error(gf_encode_png_device(engine, &real, 1, &in, &out, NULL, &why), GF_USAGE, "f32");
     in.stride = 899;
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why), GF_USAGE);
     in.stride = 901;
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
-    assert_non_null(strstr(error.message, "its memory ends after 180000 bytes"));
+    assert_error(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why), GF_USAGE,
+                 "its memory ends after 180000 bytes");
     in = (gf_pixels){file, 900};
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
-    assert_non_null(strstr(error.message, "host memory"));
+    assert_error(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why), GF_USAGE,
+                 "host memory");
     in = (gf_pixels){NULL, 900};
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why), GF_USAGE);
     in = (gf_pixels){image, 900};
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, NULL, NULL, &error), GF_USAGE);
-    assert_int_equal(gf_encode_png_device(engine, &format, 0, NULL, NULL, NULL, &error), GF_OK);
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, NULL, NULL, &why), GF_USAGE);
+    assert_ok(gf_encode_png_device(engine, &format, 0, NULL, NULL, NULL, &why));
     out = (gf_buffer){file, 100};
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
-    assert_non_null(strstr(error.message, "gf_png_bound"));
+    assert_error(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why), GF_USAGE,
+                 "gf_png_bound");
     out = (gf_buffer){file, sizeof file};
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_OK);
+    assert_ok(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why));
     assert_memory_equal(file, "\x89PNG", 4);
     cudaStream_t stream;
     cudaGraph_t graph;
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, stream, &error), GF_USAGE);
-    assert_non_null(strstr(error.message, "captured"));
+    assert_error(gf_encode_png_device(engine, &format, 1, &in, &out, stream, &why), GF_USAGE,
+                 "captured");
     must(cudaStreamEndCapture(stream, &graph));
     must(cudaGraphDestroy(graph));
     must(cudaStreamDestroy(stream));
@@ -264,11 +261,9 @@ TEST(absent_devices_are_errors) {
     const gf_format format = {8, 8, 1, GF_U8, false};
     unsigned char image[64] = {0}, file[64];
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
-    gf_error error = {0};
-    assert_int_equal(gf_encode_png_device(engine, &format, 1, &(gf_pixels){image, 8},
-                                          &(gf_buffer){file, sizeof file}, NULL, &error),
-                     GF_NO_BACKEND);
-    assert_non_null(strstr(error.message, "cuda:"));
+    assert_error(gf_encode_png_device(engine, &format, 1, &(gf_pixels){image, 8},
+                                      &(gf_buffer){file, sizeof file}, NULL, &why),
+                 GF_NO_BACKEND, "cuda:");
     gf_engine_close(engine);
 }
 

@@ -26,45 +26,37 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     uint64_t bytes;
     gf_result *result = (gf_result *)out;
     gf_report report = {.strips = 1};
-    gf_error error = {0};
-
-    assert_int_equal(test_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
-    assert_message(&error, part);
-    assert_int_equal(test_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
-    assert_message(&error, part);
-    assert_int_equal(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, out, 8,
-                                                    .result = &result, .report = &report},
-                                     &error),
-                     GF_USAGE);
-    assert_message(&error, part);
-    assert_null(result);
-    assert_int_equal(report.strips, 0);
-    result = (gf_result *)out;
-    report.strips = 1;
-    assert_int_equal(test_run_list(&(test_list){engine, filter, settings, &grey, 1, in,
+    assert_error(test_filter_output(filter, settings, &grey, &format, &why), GF_USAGE, part);
+    assert_error(test_result_bytes(filter, settings, &grey, &bytes, &why), GF_USAGE, part);
+    assert_error(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, out, 8,
                                                 .result = &result, .report = &report},
-                                   &error),
-                     GF_USAGE);
-    assert_message(&error, part);
+                                 &why),
+                 GF_USAGE, part);
     assert_null(result);
     assert_int_equal(report.strips, 0);
     result = (gf_result *)out;
     report.strips = 1;
-    assert_int_equal(
+    assert_error(test_run_list(&(test_list){engine, filter, settings, &grey, 1, in,
+                                            .result = &result, .report = &report},
+                               &why),
+                 GF_USAGE, part);
+    assert_null(result);
+    assert_int_equal(report.strips, 0);
+    result = (gf_result *)out;
+    report.strips = 1;
+    assert_error(
         test_run_files(&(test_files){engine, filter, settings, paths, in_directory("out.pgm"),
                                      .result = &result, .report = &report},
-                       &error),
-        GF_USAGE);
-    assert_message(&error, part);
+                       &why),
+        GF_USAGE, part);
     assert_null(result);
     assert_int_equal(report.strips, 0);
     assert_int_equal(count_files(false), 1);
     result = (gf_result *)out;
-    assert_int_equal(
+    assert_error(
         test_run_device(
-            &(test_memory){engine, filter, settings, &grey, in, out, 8, .result = &result}, &error),
-        GF_USAGE);
-    assert_message(&error, part);
+            &(test_memory){engine, filter, settings, &grey, in, out, 8, .result = &result}, &why),
+        GF_USAGE, part);
     assert_null(result);
 }
 
@@ -91,10 +83,8 @@ TEST(runs_default_settings) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(filter, "");
     unsigned char want[64] = {0}, got[64] = {1};
-    assert_int_equal(
-        test_run_memory(&(test_memory){engine, filter, settings, &grey, in, want, 8}, NULL), GF_OK);
-    assert_int_equal(test_run_memory(&(test_memory){engine, filter, NULL, &grey, in, got, 8}, NULL),
-                     GF_OK);
+    assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, want, 8}, NULL));
+    assert_ok(test_run_memory(&(test_memory){engine, filter, NULL, &grey, in, got, 8}, NULL));
     for (uint64_t y = 0; y < grey.height; y++)
         assert_memory_equal(want + 8 * y, got + 8 * y, (size_t)grey.width);
     gf_settings_free(settings);
@@ -124,11 +114,8 @@ TEST(rejects_other_lists_of_steps) {
                             .in = in,
                             .format = grey};
         gf_step_info info[3];
-        gf_error error = {0};
-        assert_int_equal(gf_run(engine, &job, NULL, &error), GF_USAGE);
-        assert_message(&error, cases[i].message);
-        assert_int_equal(gf_job_inspect(&job, info, &error), GF_USAGE);
-        assert_message(&error, cases[i].message);
+        assert_error(gf_run(engine, &job, NULL, &why), GF_USAGE, cases[i].message);
+        assert_error(gf_job_inspect(&job, info, &why), GF_USAGE, cases[i].message);
     }
     assert_int_equal(gf_run(engine, NULL, NULL, NULL), GF_USAGE);
     gf_engine_close(engine);
@@ -151,12 +138,10 @@ TEST(progress_can_cancel) {
     test_put(path, &image);
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .rows_per_strip = 10});
     const gf_file_options options = {.progress = stop_at, .progress_context = &calls};
-    gf_error error = {0};
-    assert_int_equal(test_run_files(&(test_files){engine, gf_filter_find("smooth"), NULL, &path,
-                                                  in_directory("cancelled.pgm"), &options},
-                                    &error),
-                     GF_FAILED);
-    assert_message(&error, "cancelled");
+    assert_error(test_run_files(&(test_files){engine, gf_filter_find("smooth"), NULL, &path,
+                                              in_directory("cancelled.pgm"), &options},
+                                &why),
+                 GF_FAILED, "cancelled");
     assert_int_equal(calls, 2);
     assert_int_equal(access(in_directory("cancelled.pgm"), F_OK), -1);
     test_image_free(&image);
@@ -167,7 +152,6 @@ TEST(returns_zero_for_unknown_names) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
     double lo = 9, hi = 9;
-    gf_error error = {0};
     assert_int_equal(gf_settings_int(settings, "bins"), 7);
     assert_int_equal(gf_settings_int(settings, "range"), 0);
     assert_int_equal(gf_settings_int(settings, "none"), 0);
@@ -180,7 +164,7 @@ TEST(returns_zero_for_unknown_names) {
     assert_true(lo == 0 && hi == 0);
     assert_null(gf_settings_text(settings, "none"));
     assert_false(gf_settings_given(settings, "none"));
-    assert_int_equal(gf_settings_set(settings, "none", "1", &error), GF_USAGE);
+    assert_int_equal(gf_settings_set(settings, "none", "1", &why), GF_USAGE);
     gf_settings_free(settings);
 }
 
@@ -191,7 +175,6 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
     const gf_filter *filter = gf_filter_find(name);
     gf_settings *settings = test_settings(filter, "");
     gf_status status = test_run_files(&(test_files){engine, filter, settings, paths, out}, error);
-
     gf_settings_free(settings);
     return status;
 }
@@ -200,18 +183,17 @@ TEST(rejects_invalid_paths) {
     const char *const file[2] = {in_directory("in.pgm"), NULL};
     const char *const stdin_twice[2] = {"-", "-"};
     gf_engine *engine = open_engine();
-    gf_error error = {0};
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
-    assert_int_equal(run_file(engine, "smooth", file, NULL, &error), GF_USAGE);
-    assert_message(&error, "smooth: produces an image; give an output path");
-    assert_int_equal(run_file(engine, "hist", file, in_directory("out.png"), &error), GF_USAGE);
-    assert_message(&error, "hist: produces no image");
-    assert_int_equal(run_file(engine, "hist", NULL, NULL, &error), GF_USAGE);
-    assert_int_equal(run_file(engine, "hist", file + 1, NULL, &error), GF_USAGE);
-    assert_message(&error, "hist: needs 1 input paths, and one is NULL");
-    assert_int_equal(run_file(engine, "dot", file, NULL, &error), GF_USAGE);
-    assert_int_equal(run_file(engine, "dot", stdin_twice, NULL, &error), GF_USAGE);
-    assert_message(&error, "dot: standard input can be read only once");
+    assert_error(run_file(engine, "smooth", file, NULL, &why), GF_USAGE,
+                 "smooth: produces an image; give an output path");
+    assert_error(run_file(engine, "hist", file, in_directory("out.png"), &why), GF_USAGE,
+                 "hist: produces no image");
+    assert_int_equal(run_file(engine, "hist", NULL, NULL, &why), GF_USAGE);
+    assert_error(run_file(engine, "hist", file + 1, NULL, &why), GF_USAGE,
+                 "hist: needs 1 input paths, and one is NULL");
+    assert_int_equal(run_file(engine, "dot", file, NULL, &why), GF_USAGE);
+    assert_error(run_file(engine, "dot", stdin_twice, NULL, &why), GF_USAGE,
+                 "dot: standard input can be read only once");
     assert_int_equal(count_files(false), 1);
     gf_engine_close(engine);
 }
@@ -223,7 +205,6 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
     gf_settings *settings = test_settings(filter, text);
     gf_status status =
         test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8}, error);
-
     gf_settings_free(settings);
     return status;
 }
@@ -236,24 +217,22 @@ TEST(rejects_invalid_memory) {
                              {8, 4, 1, (gf_type)3, false}, {UINT64_MAX, 4, 1, GF_U8, false}};
     unsigned char out[64];
     gf_engine *engine = open_engine();
-    gf_error error = {0};
-    assert_int_equal(run_memory(engine, "smooth", "", &grey, in, NULL, &error), GF_USAGE);
-    assert_message(&error, "smooth: produces an image; give an output buffer");
-    assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &error), GF_USAGE);
+    assert_error(run_memory(engine, "smooth", "", &grey, in, NULL, &why), GF_USAGE,
+                 "smooth: produces an image; give an output buffer");
+    assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &why), GF_USAGE);
     assert_int_equal(
-        run_memory(engine, "hist", "bins=4 extract=1 mask=m.png", &grey, in, NULL, &error),
-        GF_USAGE);
-    assert_int_equal(run_memory(engine, "smooth", "", &grey, NULL, out, &error), GF_USAGE);
-    assert_message(&error, "smooth: needs 1 input images, and one is NULL");
-    assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL, &error), GF_USAGE);
-    assert_int_equal(run_memory(engine, "dot", "", &grey, one + 1, NULL, &error), GF_USAGE);
-    assert_message(&error, "dot: needs 2 input images, and one is NULL");
-    assert_int_equal(run_memory(engine, "dot", "", &grey, narrow, NULL, &error), GF_USAGE);
-    assert_message(&error, "is smaller than a row");
+        run_memory(engine, "hist", "bins=4 extract=1 mask=m.png", &grey, in, NULL, &why), GF_USAGE);
+    assert_error(run_memory(engine, "smooth", "", &grey, NULL, out, &why), GF_USAGE,
+                 "smooth: needs 1 input images, and one is NULL");
+    assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL, &why), GF_USAGE);
+    assert_error(run_memory(engine, "dot", "", &grey, one + 1, NULL, &why), GF_USAGE,
+                 "dot: needs 2 input images, and one is NULL");
+    assert_error(run_memory(engine, "dot", "", &grey, narrow, NULL, &why), GF_USAGE,
+                 "is smaller than a row");
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
-        assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &error), GF_FAILED);
+        assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &why), GF_FAILED);
     /* The engine remains usable. */
-    assert_int_equal(run_memory(engine, "smooth", "", &grey, in, out, &error), GF_OK);
+    assert_ok(run_memory(engine, "smooth", "", &grey, in, out, &why));
     gf_engine_close(engine);
 }
 
@@ -265,23 +244,22 @@ TEST(rejects_large_strides) {
     unsigned char out[64];
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    gf_error error = {0};
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         const gf_pixels wide = {pixels, strides[i]};
         const gf_out_pixels wide_out[] = {{out, strides[i]}, {out + 32, 8}};
-        assert_int_equal(run_memory(engine, "smooth", "", &grey, &wide, out, &error), GF_USAGE);
-        assert_message(&error, "bytes, is too large");
+        assert_error(run_memory(engine, "smooth", "", &grey, &wide, out, &why), GF_USAGE,
+                     "bytes, is too large");
         assert_int_equal(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
                                                         &grey, in, out, strides[i]},
-                                         &error),
+                                         &why),
                          GF_USAGE);
         assert_int_equal(test_run_list(&(test_list){engine, gf_filter_find("smooth"), settings,
                                                     &grey, 2, in, wide_out},
-                                       &error),
+                                       &why),
                          GF_USAGE);
-        assert_int_equal(gf_save_file(in_directory("a.pgm"), &grey, &wide, NULL, &error), GF_USAGE);
+        assert_int_equal(gf_save_file(in_directory("a.pgm"), &grey, &wide, NULL, &why), GF_USAGE);
         /* One row: the stride has no effect. */
-        assert_int_equal(run_memory(engine, "smooth", "", &one, &wide, out, &error), GF_OK);
+        assert_ok(run_memory(engine, "smooth", "", &one, &wide, out, &why));
     }
     gf_settings_free(settings);
     gf_engine_close(engine);
@@ -301,7 +279,6 @@ TEST(rejects_overlapping_memory) {
     gf_settings *settings = test_settings(smooth, ""), *xy = test_settings(smooth, "axis=xy");
     gf_engine *engine = open_engine();
     unsigned char memory[256] = {0};
-    gf_error error = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_pixels from[2] = {{pixels, 8}, {memory + cases[i].from, cases[i].in_stride}};
         const gf_out_pixels to[2] = {{memory + 192, 8},
@@ -309,16 +286,15 @@ TEST(rejects_overlapping_memory) {
         const gf_status want = cases[i].overlaps ? GF_USAGE : GF_OK;
         assert_int_equal(test_run_memory(&(test_memory){engine, smooth, settings, &grey, &from[1],
                                                         to[1].data, to[1].stride},
-                                         &error),
+                                         &why),
                          want);
         if (want)
-            assert_message(&error, "smooth: the output overlaps an input; use other memory for it");
+            assert_message(&why, "smooth: the output overlaps an input; use other memory for it");
         /* As one tall image, and one after the other. */
         assert_int_equal(
-            test_run_list(&(test_list){engine, smooth, settings, &grey, 2, from, to}, &error),
-            want);
-        assert_int_equal(
-            test_run_list(&(test_list){engine, smooth, xy, &grey, 2, from, to}, &error), want);
+            test_run_list(&(test_list){engine, smooth, settings, &grey, 2, from, to}, &why), want);
+        assert_int_equal(test_run_list(&(test_list){engine, smooth, xy, &grey, 2, from, to}, &why),
+                         want);
     }
     gf_settings_free(settings);
     gf_settings_free(xy);
@@ -338,30 +314,25 @@ TEST(rejects_numbers_out_of_range) {
     gf_format format;
     gf_file_info info;
     void *loaded;
-    gf_error error = {0};
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     const char *paths[1] = {in_directory("in.pgm")}, *out = in_directory("out.jpg");
     const test_item item = {.in = paths[0], .out = out};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const test_batch_options batch = {.files = options[i]};
-        assert_int_equal(
-            test_run_files(&(test_files){engine, smooth, settings, paths, out, &options[i]},
-                           &error),
-            GF_USAGE);
-        assert_message(&error, names[i]);
-        assert_int_equal(test_run_batch(smooth, settings, &item, 1, &batch, &error), GF_USAGE);
-        assert_message(&error, names[i]);
-        assert_int_equal(gf_inspect_file(paths[0], &options[i], &info, &error), GF_USAGE);
-        assert_int_equal(gf_load_file(paths[0], &options[i], &format, &loaded, NULL, &error),
+        assert_error(
+            test_run_files(&(test_files){engine, smooth, settings, paths, out, &options[i]}, &why),
+            GF_USAGE, names[i]);
+        assert_error(test_run_batch(smooth, settings, &item, 1, &batch, &why), GF_USAGE, names[i]);
+        assert_int_equal(gf_inspect_file(paths[0], &options[i], &info, &why), GF_USAGE);
+        assert_int_equal(gf_load_file(paths[0], &options[i], &format, &loaded, NULL, &why),
                          GF_USAGE);
-        assert_int_equal(gf_save_file(out, &grey, in, &options[i], &error), GF_USAGE);
-        assert_message(&error, names[i]);
+        assert_error(gf_save_file(out, &grey, in, &options[i], &why), GF_USAGE, names[i]);
     }
     const test_batch_options threads = {.engine = {.threads = 1025}};
-    assert_int_equal(test_run_batch(smooth, settings, &item, 1, &threads, &error), GF_USAGE);
-    assert_message(&error, "threads: 1025 is above the maximum of 1024");
-    assert_int_equal(gf_engine_open(&threads.engine, &many, &error), GF_USAGE);
-    assert_message(&error, "threads: 1025 is above the maximum of 1024");
+    assert_error(test_run_batch(smooth, settings, &item, 1, &threads, &why), GF_USAGE,
+                 "threads: 1025 is above the maximum of 1024");
+    assert_error(gf_engine_open(&threads.engine, &many, &why), GF_USAGE,
+                 "threads: 1025 is above the maximum of 1024");
     assert_null(many);
     assert_int_equal(count_files(false), 1);
     gf_settings_free(settings);
@@ -373,16 +344,15 @@ TEST(stores_the_errno) {
     const char *none = in_directory("none.pgm"), *saved = in_directory("saved.pgm");
     gf_format format;
     void *loaded;
-    gf_error error = {0};
-    assert_int_equal(gf_load_file(none, NULL, &format, &loaded, NULL, &error), GF_FAILED);
-    assert_int_equal(error.cause, ENOENT);
-    assert_int_equal(gf_save_file(saved, &grey, in, NULL, &error), GF_OK);
-    assert_int_equal(gf_save_file(saved, &grey, in, NULL, &error), GF_FAILED);
-    assert_int_equal(error.cause, EEXIST);
+    assert_int_equal(gf_load_file(none, NULL, &format, &loaded, NULL, &why), GF_FAILED);
+    assert_int_equal(why.cause, ENOENT);
+    assert_ok(gf_save_file(saved, &grey, in, NULL, &why));
+    assert_int_equal(gf_save_file(saved, &grey, in, NULL, &why), GF_FAILED);
+    assert_int_equal(why.cause, EEXIST);
     assert_int_equal(
-        gf_load_file(saved, &(gf_file_options){.max_pixels = 1}, &format, &loaded, NULL, &error),
+        gf_load_file(saved, &(gf_file_options){.max_pixels = 1}, &format, &loaded, NULL, &why),
         GF_FAILED);
-    assert_int_equal(error.cause, 0);
+    assert_int_equal(why.cause, 0);
 }
 
 TEST(returns_null_on_failure) {
@@ -391,14 +361,12 @@ TEST(returns_null_on_failure) {
     gf_result *result = (gf_result *)test_directory;
     gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     gf_format format;
-    gf_error error = {0};
     void *rows = test_directory;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "abacus"}, &engine, NULL),
                      GF_USAGE);
     assert_null(engine);
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.simd = "mmx"}, &engine, &error),
-                     GF_USAGE);
-    assert_message(&error, "mmx: no such SIMD level");
+    assert_error(gf_engine_open(&(gf_engine_options){.simd = "mmx"}, &engine, &why), GF_USAGE,
+                 "mmx: no such SIMD level");
     assert_null(engine);
     engine = open_engine();
     assert_int_equal(
@@ -435,16 +403,12 @@ TEST(accepts_rows_at_any_address) {
                 memcpy(uneven + 1 + y * odd, even + y * row, row);
             const gf_pixels packed[2] = {{even, row}, {even, row}};
             const gf_pixels padded[2] = {{uneven + 1, odd}, {uneven + 1, odd}};
-            assert_int_equal(
-                test_run_memory(&(test_memory){engine, filter, settings, &format, packed, drawn,
-                                               row, .result = &results[0]},
-                                NULL),
-                GF_OK);
-            assert_int_equal(
-                test_run_memory(&(test_memory){engine, filter, settings, &format, padded, other + 1,
-                                               odd, .result = &results[1]},
-                                NULL),
-                GF_OK);
+            assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &format, packed,
+                                                     drawn, row, .result = &results[0]},
+                                      NULL));
+            assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &format, padded,
+                                                     other + 1, odd, .result = &results[1]},
+                                      NULL));
             for (size_t y = 0; info->makes_image && y < 5; y++)
                 assert_memory_equal(drawn + y * row, other + 1 + y * odd, row);
             if (!info->makes_image)
@@ -530,10 +494,9 @@ TEST(returns_empty_cells_outside_tables) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
     gf_result *result;
-    assert_int_equal(test_run_memory(&(test_memory){engine, gf_filter_find("hist"), settings, &grey,
-                                                    in, .result = &result},
-                                     NULL),
-                     GF_OK);
+    assert_ok(test_run_memory(
+        &(test_memory){engine, gf_filter_find("hist"), settings, &grey, in, .result = &result},
+        NULL));
     const uint64_t far[] = {0, 99, UINT64_C(1) << 40, UINT64_MAX};
     for (size_t t = 0; t < 4; t++)
         for (size_t y = 0; y < 4; y++)
@@ -559,31 +522,28 @@ TEST(saves_images) {
     gf_file_options options = {0};
     gf_format format;
     void *loaded;
-    gf_error error = {0};
-    assert_int_equal(gf_save_file(out, &rgb, &image, NULL, &error), GF_OK);
-    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, NULL, &error), GF_OK);
+    assert_ok(gf_save_file(out, &rgb, &image, NULL, &why));
+    assert_ok(gf_load_file(out, NULL, &format, &loaded, NULL, &why));
     assert_true(format.width == 2 && format.height == 4 && format.channels == 3);
     for (size_t y = 0; y < 4; y++)
         assert_memory_equal((unsigned char *)loaded + 6 * y, pixels + 8 * y, 6);
     free(loaded);
-    assert_int_equal(gf_save_file(out, &rgb, &image, NULL, &error), GF_FAILED);
-    assert_message(&error, "exists");
+    assert_error(gf_save_file(out, &rgb, &image, NULL, &why), GF_FAILED, "exists");
     options.force = true;
-    assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
+    assert_ok(gf_save_file(out, &rgb, &image, &options, &why));
     options.write.depth = GF_DEPTH_16;
-    assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
-    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, NULL, &error), GF_OK);
+    assert_ok(gf_save_file(out, &rgb, &image, &options, &why));
+    assert_ok(gf_load_file(out, NULL, &format, &loaded, NULL, &why));
     assert_int_equal(format.type, GF_U16);
     for (size_t i = 0; i < 24; i++)
         assert_int_equal(((uint16_t *)loaded)[i], pixels[i / 6 * 8 + i % 6] * 257);
     free(loaded);
-    assert_int_equal(gf_save_file(in_directory("a.xyz"), &rgb, &image, &options, &error), GF_USAGE);
-    assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, NULL, NULL, &error), GF_USAGE);
-    assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){NULL, 8}, NULL, &error),
+    assert_int_equal(gf_save_file(in_directory("a.xyz"), &rgb, &image, &options, &why), GF_USAGE);
+    assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, NULL, NULL, &why), GF_USAGE);
+    assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){NULL, 8}, NULL, &why),
                      GF_USAGE);
-    assert_int_equal(
-        gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){pixels, 5}, NULL, &error), GF_USAGE);
-    assert_message(&error, "smaller than a row");
+    assert_error(gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){pixels, 5}, NULL, &why),
+                 GF_USAGE, "smaller than a row");
     assert_int_equal(count_files(false), 1);
 }
 
@@ -595,10 +555,8 @@ TEST(returns_columns) {
         const gf_filter *filter = gf_filter_find(filters[f]);
         gf_settings *settings = test_settings(filter, "");
         gf_result *result;
-        assert_int_equal(
-            test_run_memory(&(test_memory){engine, filter, settings, &grey, in, .result = &result},
-                            NULL),
-            GF_OK);
+        assert_ok(test_run_memory(
+            &(test_memory){engine, filter, settings, &grey, in, .result = &result}, NULL));
         for (size_t t = 0; t < gf_result_table_count(result); t++) {
             const gf_table *table = gf_result_table(result, t);
             uint64_t *column = calloc((size_t)table->row_count + 1, sizeof *column);

@@ -26,7 +26,6 @@ static gf_engine *open_engine(void) {
 static gf_status run(gf_engine *engine, const char *filter, const gf_settings *settings, void *out,
                      gf_result **result) {
     const gf_pixels in[2] = {{image, WIDTH}, {image, WIDTH}};
-
     return test_run_memory(&(test_memory){engine, gf_filter_find(filter), settings, &format, in,
                                           out, WIDTH, .result = result},
                            NULL);
@@ -60,8 +59,8 @@ TEST(engines_share_settings_and_results) {
     static job jobs[THREADS];
     gf_result *result;
     pthread_t threads[THREADS];
-    assert_int_equal(run(engine, "smooth", smooth, want, NULL), GF_OK);
-    assert_int_equal(run(engine, "hist", hist, NULL, &result), GF_OK);
+    assert_ok(run(engine, "smooth", smooth, want, NULL));
+    assert_ok(run(engine, "hist", hist, NULL, &result));
     gf_engine_close(engine);
     for (int i = 0; i < THREADS; i++) {
         jobs[i] = (job){.engine = open_engine(), .settings = smooth, .result = result};
@@ -92,13 +91,13 @@ TEST(an_engine_moves_between_threads) {
     gf_result *result;
     pthread_t thread;
     mine = (job){.engine = open_engine(), .settings = smooth};
-    assert_int_equal(run(mine.engine, "hist", hist, NULL, &result), GF_OK);
+    assert_ok(run(mine.engine, "hist", hist, NULL, &result));
     mine.result = result;
     for (int i = 0; i < 3; i++) { /* in another thread, then in this one */
         assert_int_equal(pthread_create(&thread, NULL, smooth_and_read, &mine), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(mine.status, GF_OK);
-        assert_int_equal(run(mine.engine, "smooth", smooth, want, NULL), GF_OK);
+        assert_ok(run(mine.engine, "smooth", smooth, want, NULL));
         assert_memory_equal(mine.out, want, sizeof want);
     }
     assert_int_equal(pthread_create(&thread, NULL, close_engine, mine.engine), 0);

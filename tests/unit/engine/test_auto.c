@@ -79,7 +79,7 @@ TEST(auto_divides_transfers_among_devices) {
 TEST(auto_reads_the_engine_options) {
     gf_engine_options options = {.threads = 5};
     gf_engine *engine = NULL;
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&options, &engine, NULL));
     gf_auto_machine machine = gf_engine_machine(engine);
     assert_int_equal(machine.threads, 5);
     assert_int_equal(machine.devices, 1);
@@ -99,7 +99,7 @@ TEST(only_auto_falls_back) {
     void *backend_state = NULL;
     gf_engine *engine = NULL;
     const gf_backend *backend = &gf_backend_golden;
-    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(NULL, &engine, NULL));
     assert_true(
         gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
     assert_ptr_equal(backend, &gf_backend_cpu);
@@ -110,7 +110,7 @@ TEST(only_auto_falls_back) {
     gf_engine_close(engine);
     gf_engine_options options = {.backend = "golden"};
     backend = &gf_backend_golden;
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&options, &engine, NULL));
     assert_false(
         gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
     gf_engine_close(engine);
@@ -122,10 +122,9 @@ TEST(png_has_costs) {
     const char *path = "samples/cutout.png";
     gf_source *source = NULL;
     gf_sink *sink = NULL;
-    gf_error error = {0};
-    assert_ok(gf_source_open(path, NULL, &source, &error), &error);
+    assert_ok(gf_source_open(path, NULL, &source, &why));
     gf_file_options options = {.write.format = "png"};
-    assert_ok(gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &error), &error);
+    assert_ok(gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &why));
     assert_true(source->cost > 0);
     assert_true(sink->cost > 0);
     sink->ops->close(sink);

@@ -49,14 +49,13 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     gf_engine *engine = test_engine(&options);
     gf_report report;
     gf_step_report output;
-    gf_error error = {0};
     char what[512], which[600];
     test_describe(what, &jobs[0], seed, &options);
     if (test_run_list(&(test_list){engine, filter, jobs[0].settings, &format, count, in,
                                    jobs[0].drawn.width ? out : NULL, .result = results,
                                    .report = &report, .output = &output},
-                      &error))
-        fail_msg("%s: %s", what, error.message);
+                      &why))
+        fail_msg("%s: %s", what, why.message);
     assert_string_equal(report.backend, all->backend);
     assert_true(gf_format_equal(&report.in, &format));
     assert_true(gf_format_equal(&output.out, &jobs[0].drawn));
@@ -107,7 +106,7 @@ static bool stands_alone(const char *name, const char *text) {
     const gf_filter *filter = gf_filter_find(name);
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan;
-    assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
+    assert_ok(gf_plan_new(filter, settings, &format, &plan, NULL));
     const bool alone = gf_rows_independent(plan);
     gf_plan_free(plan);
     gf_settings_free(settings);
@@ -141,13 +140,12 @@ TEST(rejects_unsuitable_images) {
     const gf_out_pixels out[3] = {{drawn[0], 8}, {drawn[1], 8}, {drawn[2], 8}};
     const gf_out_pixels none[3] = {{drawn[0], 8}, {drawn[1], 8}, {NULL, 8}};
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 2});
-    gf_error error = {0};
     for (int scenario = 0; scenario < 2; scenario++) { /* in shared strips, then one by one */
         const gf_filter *filter = gf_filter_find("smooth");
         gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");
 #define RUN(format, in, out)                                                                       \
-    test_run_list(&(test_list){engine, filter, settings, format, 3, in, out}, &error)
-        assert_int_equal(RUN(&format, good, out), GF_OK);
+    test_run_list(&(test_list){engine, filter, settings, format, 3, in, out}, &why)
+        assert_ok(RUN(&format, good, out));
         assert_int_equal(RUN(&format, hole, out), GF_USAGE);
         assert_int_equal(RUN(&format, NULL, out), GF_USAGE);
         assert_int_equal(RUN(&format, narrow, out), GF_USAGE);
@@ -161,13 +159,13 @@ TEST(rejects_unsuitable_images) {
     gf_result *results[3] = {(gf_result *)drawn, (gf_result *)drawn, (gf_result *)drawn};
     assert_int_equal(
         test_run_list(&(test_list){engine, filter, settings, &format, 3, hole, .result = results},
-                      &error),
+                      &why),
         GF_USAGE);
     for (int i = 0; i < 3; i++)
         assert_null(results[i]);
     assert_int_equal(
         test_run_list(&(test_list){engine, NULL, settings, &format, 3, good, .result = results},
-                      &error),
+                      &why),
         GF_USAGE);
     gf_settings_free(settings);
     gf_engine_close(engine);

@@ -54,8 +54,7 @@ TEST(runs_large_ones_at_once) {
         make_items(items, true);
         for (uint32_t i = 0; i < cases[c].count; i++)
             items[i].in = in_paths[2]; /* 34 x 37 RGBA */
-        assert_int_equal(run_smooth(items, cases[c].count, cases[c].devices, &options, NULL),
-                         GF_OK);
+        assert_ok(run_smooth(items, cases[c].count, cases[c].devices, &options, NULL));
         for (uint32_t i = 0; i < cases[c].count; i++) {
             assert_int_equal(got[i].times, 1);
             assert_int_equal(got[i].status, GF_OK);
@@ -85,7 +84,7 @@ TEST(reports_of_no_capacity) {
             make_items(items, true);
             for (int i = 0; i < ITEMS; i++)
                 items[i].in = i % 8 == 3 ? path : in_paths[2];
-            assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+            assert_ok(run_smooth(items, ITEMS, devices, &options, NULL));
             for (int i = 0; i < ITEMS; i++) {
                 assert_int_equal(got[i].times, 1);
                 assert_int_equal(got[i].status, i % 8 == 3 ? GF_FAILED : GF_OK);
@@ -106,10 +105,8 @@ TEST(falls_back) {
         snprintf(devices.names[0], sizeof devices.names[0], "9999");
     make_items(items, true);
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    assert_int_equal(
-        test_run_batch_on(
-            &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 3, &options}, NULL),
-        GF_OK);
+    assert_ok(test_run_batch_on(
+        &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 3, &options}, NULL));
     gf_settings_free(settings);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(got[i].status, GF_OK);

@@ -103,27 +103,26 @@ static void try_once(const scenario *w, const gf_settings *settings, const fault
     const bool image = gf_filter_find(w->filter)->info.makes_image;
     const bool named = strcmp(w->backend, "cuda") == 0;
     char what[300];
-    gf_error error = {0};
     snprintf(what, sizeof what, "%s '%s' on %s, %u devices, call %" PRIu64 " %s, status %d%s",
              w->filter, w->text, w->backend, w->devices, plan->fail_at,
              plan->permanent ? "and on" : "once", plan->status, w->pipe ? ", pipe" : "");
     faulty_expect(plan);
-    const gf_status status = run(w, settings, &error);
+    const gf_status status = run(w, settings, &why);
     const int reported = check(what, image, !w->pipe ? 0 : named ? ENGINES : PIPES);
     const char *failed = faulty_failed();
     runs += failed != NULL;
     if (status) {
         /* The batch fails only if no requested device remains. */
         if (!named || !failed)
-            fail_msg("%s: %s", what, error.message);
+            fail_msg("%s: %s", what, why.message);
         assert_int_equal(status, GF_NO_BACKEND);
-        assert_message(&error, "injected failure");
+        assert_message(&why, "injected failure");
         /* If an additional engine cannot be opened, the open engines continue. */
         if (strcmp(failed, "open") != 0 || reported > 0) {
             char left[60];
             snprintf(left, sizeof left, "%d of %d files were not processed", COUNT - reported,
                      COUNT);
-            assert_message(&error, left);
+            assert_message(&why, left);
             assert_true(plan->only == NULL);
         }
         stopped++;
@@ -141,7 +140,7 @@ static void try_calls(const scenario *w, gf_status status, const char *only, uin
     faulty_plan plan = {.rows = 6};
     run_each(gf_filter_find(w->filter), settings, NULL, COUNT);
     faulty_expect(&plan);
-    assert_int_equal(run(w, settings, NULL), GF_OK);
+    assert_ok(run(w, settings, NULL));
     assert_int_equal(check("without a failure", gf_filter_find(w->filter)->info.makes_image, false),
                      COUNT);
     assert_false(any_noted());
@@ -213,10 +212,8 @@ TEST(last_pipe_is_reported) {
     faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
     make_items(items, true);
     test_feeder *feeder = start_pipe(&items[0], path);
-    assert_int_equal(
-        test_run_batch_on(
-            &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 1, &options}, NULL),
-        GF_OK);
+    assert_ok(test_run_batch_on(
+        &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 1, &options}, NULL));
     test_feed_end(feeder);
     assert_int_equal(got[0].times, 1);
     assert_int_equal(got[0].status, GF_NO_BACKEND);
@@ -256,7 +253,7 @@ TEST(corruption_fails_files) {
         run_each(gf_filter_find(scenarios[i].filter), settings, NULL, COUNT);
         faulty_expect(
             &(faulty_plan){.rows = 6, .corruption = image ? CORRUPT_ROW : CORRUPT_STATE, .bit = 9});
-        assert_int_equal(run(&scenarios[i], settings, NULL), GF_OK);
+        assert_ok(run(&scenarios[i], settings, NULL));
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
             assert_int_equal(got[n].status, GF_FAILED);
@@ -285,7 +282,7 @@ TEST(one_corruption_is_reported) {
                                      .corruption = image ? CORRUPT_ROW : CORRUPT_STATE,
                                      .bit = 9,
                                      .corrupts_once = true});
-        assert_int_equal(run(&scenarios[i], settings, NULL), GF_OK);
+        assert_ok(run(&scenarios[i], settings, NULL));
         assert_true(faulty_corrupted());
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);

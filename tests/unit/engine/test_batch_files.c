@@ -58,15 +58,14 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
                                           .context = &all};
         const gf_batch_devices devices = {.count = scenario->devices};
         char what[200];
-        gf_error error = {0};
         snprintf(what, sizeof what, "%s '%s', %s, %u devices, %u threads, %s", name, text,
                  scenario->backend, scenario->devices, scenario->threads,
                  scenario->in_order ? "in order" : "as it comes");
         make_items(items, image);
         if (test_run_batch_on(&(test_batch){scenario->devices ? &devices : NULL, filter, settings,
                                             items, ITEMS, &batch},
-                              &error))
-            fail_msg("%s: %s", what, error.message);
+                              &why))
+            fail_msg("%s: %s", what, why.message);
         check_batch(what, image);
     }
     gf_settings_free(settings);
@@ -91,7 +90,7 @@ TEST(stops_when_reported) {
         const test_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2}, .done = on_done, .context = &all};
         make_items(items, true);
-        assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+        assert_ok(run_smooth(items, ITEMS, devices, &options, NULL));
         /* Items in progress complete: one per thread, and a few per device. */
         assert_true(all.calls >= 3 && all.calls < ITEMS);
         for (int i = 0; i < ITEMS; i++)
@@ -113,7 +112,7 @@ TEST(keeps_existing_files) {
         put_bytes(out_paths[6], "stays", 5); /* its input is damaged */
         items[1].replace = true;
         items[6].replace = true;
-        assert_int_equal(run_smooth(items, 8, devices, &options, NULL), GF_OK);
+        assert_ok(run_smooth(items, 8, devices, &options, NULL));
         assert_int_equal(got[0].status, GF_FAILED);
         assert_message(&got[0].error, "already exists");
         assert_bytes(out_paths[0], "precious", 8);
@@ -122,7 +121,7 @@ TEST(keeps_existing_files) {
         assert_bytes(out_paths[6], "stays", 5);
         options.files.force = true;
         memset(got, 0, sizeof got);
-        assert_int_equal(run_smooth(items, 1, devices, &options, NULL), GF_OK);
+        assert_ok(run_smooth(items, 1, devices, &options, NULL));
         assert_int_equal(got[0].status, GF_OK);
     }
 }
@@ -143,7 +142,7 @@ TEST(reads_pipes) {
         make_items(items, true);
         test_feeder *feeder = test_feed_file(path, in_paths[0], 0);
         items[1].in = path;
-        assert_int_equal(run_smooth(items, 3, devices, &options, NULL), GF_OK);
+        assert_ok(run_smooth(items, 3, devices, &options, NULL));
         test_feed_end(feeder);
         assert_int_equal(got[1].status, GF_OK);
         size_t size;
@@ -167,7 +166,7 @@ TEST(calls_ready_before_the_commit) {
                                             .done = on_done,
                                             .context = &all};
         make_items(items, true);
-        assert_int_equal(run_smooth(items, 5, devices, &options, NULL), GF_OK);
+        assert_ok(run_smooth(items, 5, devices, &options, NULL));
         for (int i = 0; i < 5; i++) {
             assert_int_equal(got[i].status, GF_FAILED);
             assert_string_equal(got[i].error.message, "not ready");
@@ -200,7 +199,7 @@ TEST(passes_ready_outputs) {
                                             .context = &all};
         memset(looked, 0, sizeof looked);
         make_items(items, true);
-        assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+        assert_ok(run_smooth(items, ITEMS, devices, &options, NULL));
         for (int i = 0; i < ITEMS; i++) {
             struct stat now = {0};
             assert_int_equal(stat(out_paths[i], &now), got[i].status ? -1 : 0);
@@ -236,7 +235,7 @@ TEST(stops_before_it_is_reported) {
             items[i].in = "absent.png";
         /* The feeder writes to the pipe only after the other items had time to finish. */
         test_feeder *feeder = test_feed_file(path, in_paths[0], 100);
-        assert_int_equal(test_run_batch(filter, settings, items, ITEMS, &options, NULL), GF_OK);
+        assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, NULL));
         test_feed_end(feeder);
         if (fast)
             assert_int_equal(calls, 2);

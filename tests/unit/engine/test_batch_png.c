@@ -131,7 +131,7 @@ static gf_status png_encode(void *state, const gf_device_encoding *call, gf_erro
         char path[1300];
         size_t size;
         snprintf(path, sizeof path, "%s/device%p.png", test_directory, state);
-        assert_int_equal(gf_save_file(path, format, in, NULL, error), GF_OK);
+        assert_ok(gf_save_file(path, format, in, NULL, error));
         unsigned char *file = test_bytes(path, &size);
         unlink(path);
         assert_true(size <= out->size);
@@ -216,11 +216,10 @@ static gf_status run_case(const batch_case *c, gf_error *error) {
 
 static void check_case(const batch_case *c) {
     char what[200];
-    gf_error error = {0};
     snprintf(what, sizeof what, "%s '%s' on %s, %u threads", c->filter, c->settings, c->backend,
              c->threads);
-    if (run_case(c, &error))
-        fail_msg("%s: %s", what, error.message);
+    if (run_case(c, &why))
+        fail_msg("%s: %s", what, why.message);
     check_outcomes(what);
     for (int i = 0; i < ITEMS; i++)
         if (!want[i].status && access(want_paths[i], F_OK) == 0)
@@ -266,14 +265,13 @@ TEST(decodes_few_streams_at_once) {
     const test_batch_options options = {.engine = {.backend = "cuda", .threads = 4}};
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "");
-    gf_error error = {0};
     for (int i = 0; i < FILES; i++)
         items[i].in = in_paths[0];
     works = -1;
     rejects = false;
     decoding.most_groups = decoding.most_images = decoded = 0;
     decoding.wait_for = GROUPS;
-    assert_ok(test_run_batch(filter, settings, items, FILES, &options, &error), &error);
+    assert_ok(test_run_batch(filter, settings, items, FILES, &options, &why));
     decoding.wait_for = 0;
     assert_int_equal(decoded, FILES);
     assert_in_range(decoding.most_images, LIMIT / 3 * GROUPS, LIMIT);
@@ -343,9 +341,8 @@ TEST(uploads_several_streams) {
     for (int i = 0; i < FILES; i++) {
         for (size_t k = 0; k < (size_t)WIDTH * HEIGHT * 3; k++)
             pixels[k] = (unsigned char)(k / 7 + test_below(&random, 20));
-        assert_int_equal(gf_save_file(in_paths[i], &format, &(gf_pixels){pixels, WIDTH * 3},
-                                      &(gf_file_options){.force = true}, NULL),
-                         GF_OK);
+        assert_ok(gf_save_file(in_paths[i], &format, &(gf_pixels){pixels, WIDTH * 3},
+                               &(gf_file_options){.force = true}, NULL));
     }
     free(pixels);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -371,10 +368,9 @@ TEST(survives_the_device) {
     for (int works_for = 0; works_for < 2; works_for++) {
         const batch_case lost = {"smooth", "", "auto", 3, false, works_for, false};
         const batch_case alone = {"smooth", "", "cuda", 3, false, works_for, false};
-        gf_error error = {0};
         check_case(&lost);
         /* `groups` is that of this run: under auto, the CPU may have taken all files. */
-        const gf_status status = run_case(&alone, &error);
+        const gf_status status = run_case(&alone, &why);
         assert_int_equal(status, groups > works_for ? GF_NO_BACKEND : GF_OK);
     }
 }

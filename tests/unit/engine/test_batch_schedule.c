@@ -437,10 +437,10 @@ static const world_case cases[] = {
 static void all_orders_of_events(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *why = explore_case(&cases[i], NULL, NULL);
+        const char *reason = explore_case(&cases[i], NULL, NULL);
         print_message("%s: %" PRIu64 " states, %" PRIu64 " ends\n", cases[i].name, states, ends);
-        if (why)
-            fail_msg("%s: %s", cases[i].name, why);
+        if (reason)
+            fail_msg("%s: %s", cases[i].name, reason);
     }
 }
 
@@ -456,15 +456,15 @@ static void every_rule_is_needed(void **state) {
         for (size_t rule = 0; tables[t].rules[rule].by; rule++) {
             gf_schedule_rule without[64];
             size_t count = 0;
-            const char *why = NULL;
+            const char *reason = NULL;
             for (size_t i = 0; i == 0 || tables[t].rules[i - 1].by; i++)
                 if (i != rule)
                     without[count++] = tables[t].rules[i];
-            for (size_t i = sizeof cases / sizeof cases[0]; i > 0 && !why; i--)
+            for (size_t i = sizeof cases / sizeof cases[0]; i > 0 && !reason; i--)
                 if (cases[i - 1].quick)
-                    why = explore_case(&cases[i - 1], tables[t].of_items ? without : NULL,
-                                       tables[t].of_items ? NULL : without);
-            if (!why)
+                    reason = explore_case(&cases[i - 1], tables[t].of_items ? without : NULL,
+                                          tables[t].of_items ? NULL : without);
+            if (!reason)
                 fail_msg("rule %zu of table %zu is not needed", rule, t);
         }
     prints = true;

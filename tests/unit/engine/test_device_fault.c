@@ -18,9 +18,8 @@ static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_
                                        .rows_per_strip =
                                            n % 7 == 3 ? 1 + job->one.format.height / 4 : 0};
     gf_engine *engine = NULL;
-    gf_error error = {0};
-    if (gf_engine_open(&options, &engine, &error) && error.status != GF_NO_BACKEND)
-        fail_msg("%s", error.message);
+    if (gf_engine_open(&options, &engine, &why) && why.status != GF_NO_BACKEND)
+        fail_msg("%s", why.message);
     return engine;
 }
 
@@ -160,9 +159,9 @@ static void try_with(fault_job *job, tally *all, bool verify) {
         faulty_expect(&plan);
         options.max_memory = memory;
         options.backend = "cpu";
-        assert_int_equal(gf_engine_open(&options, &both[0], NULL), GF_OK);
+        assert_ok(gf_engine_open(&options, &both[0], NULL));
         options.backend = NULL;
-        assert_int_equal(gf_engine_open(&options, &both[1], NULL), GF_OK);
+        assert_ok(gf_engine_open(&options, &both[1], NULL));
         bool enough = true;
         for (int i = 0; i < 2; i++) {
             done = fault_run(job, both[i], all->input, job->one.text);
@@ -180,7 +179,7 @@ static void try_with(fault_job *job, tally *all, bool verify) {
                  job->one.filter->info.name, job->one.text, all->input, options.max_memory,
                  plan.fail_at);
         faulty_expect(&plan);
-        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+        assert_ok(gf_engine_open(&options, &engine, NULL));
         done = fault_run(job, engine, all->input, what);
         gf_engine_close(engine);
         all->runs++;
@@ -240,17 +239,16 @@ TEST(does_not_restart_after_reading) {
     test_random random = {4};
     const char *in = in_directory("in.ppm"), *out = in_directory("out.png");
     gf_engine *engine;
-    gf_error error = {0};
     broken.golden = fail_once;
     test_fill(&image, TEST_UNIFORM, &random);
     test_put(in, &image);
     test_image_free(&image);
     gf_engine_stand_in(&faulty_backend);
     faulty_expect(&(faulty_plan){.fail_at = 2, .permanent = true, .status = GF_FAILED, .rows = 16});
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    assert_int_equal(test_run_files(&(test_files){engine, &broken, settings, &in, out}, &error),
+    assert_ok(gf_engine_open(&options, &engine, NULL));
+    assert_int_equal(test_run_files(&(test_files){engine, &broken, settings, &in, out}, &why),
                      GF_FAILED);
-    assert_string_equal(error.message, "golden: injected failure");
+    assert_string_equal(why.message, "golden: injected failure");
     gf_engine_close(engine);
     gf_engine_stand_in(NULL);
     gf_settings_free(settings);

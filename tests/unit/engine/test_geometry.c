@@ -20,7 +20,7 @@ static gf_stream_job job_of(const gf_filter *filter, const char *text, uint64_t 
     const gf_format format = {640, height, 1, GF_U8, false};
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
-    assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
+    assert_ok(gf_plan_new(filter, settings, &format, &plan, NULL));
     gf_settings_free(settings);
     return (gf_stream_job){.name = "image",
                            .plan = plan,
@@ -41,8 +41,7 @@ static void job_free(gf_stream_job *job) {
 
 static gf_cut chosen(const gf_stream_job *job) {
     gf_cut out;
-    gf_error error = {0};
-    assert_ok(gf_choose_geometry(job, &out, &error), &error);
+    assert_ok(gf_choose_geometry(job, &out, &why));
     return out;
 }
 
@@ -163,7 +162,6 @@ TEST(strips_fit_in_memory) {
             requested = (gf_strip_request){.bytes = 640 * 40, .slots = 4, .extra = 12345};
             gf_cut out = chosen(&job), before;
             unsigned steps = 0;
-            gf_error error = {0};
             do {
                 before = out;
                 assert_true(memory_of(&out) <= job.max_memory);
@@ -173,11 +171,11 @@ TEST(strips_fit_in_memory) {
                 assert_int_equal(same.slots, out.slots);
                 job.max_memory--;
                 steps++;
-            } while (!gf_choose_geometry(&job, &out, &error));
+            } while (!gf_choose_geometry(&job, &out, &why));
             assert_int_equal(before.slots, 1);
             assert_int_equal(before.out_rows, rows_per_strip ? rows_per_strip : 1);
             assert_true(steps >= (rows_per_strip ? 4 : 8)); /* in several steps */
-            assert_non_null(strstr(error.message, "raise --max-memory"));
+            assert_non_null(strstr(why.message, "raise --max-memory"));
             job_free(&job);
         }
 }
@@ -189,15 +187,14 @@ TEST(sizes_do_not_overflow) {
     plan->in.height = plan->out.height = UINT64_C(1) << 58;
     requested = (gf_strip_request){.whole_image = true, .slots = 4};
     gf_cut out;
-    gf_error error = {0};
-    assert_int_equal(gf_choose_geometry(&job, &out, &error), GF_FAILED);
+    assert_int_equal(gf_choose_geometry(&job, &out, &why), GF_FAILED);
     requested.whole_image = false;
     requested.bytes = UINT64_MAX;
-    assert_int_equal(gf_choose_geometry(&job, &out, &error), GF_OK);
+    assert_ok(gf_choose_geometry(&job, &out, &why));
     assert_true(out.out_rows < UINT64_C(1) << 58);
     requested = (gf_strip_request){.bytes = 640, .slots = 2, .extra = 10};
     job.max_memory = 9;
-    assert_int_equal(gf_choose_geometry(&job, &out, &error), GF_FAILED);
+    assert_int_equal(gf_choose_geometry(&job, &out, &why), GF_FAILED);
     job_free(&job);
 }
 

@@ -34,7 +34,7 @@ static void name_files(work *job, const char *stem, const char *image, const cha
                            : param->type == GF_PARAM_SAMPLES ? job->samples
                                                              : NULL;
         if (name && gf_settings_given(job->settings, param->name))
-            assert_int_equal(gf_settings_set(job->settings, param->name, name, NULL), GF_OK);
+            assert_ok(gf_settings_set(job->settings, param->name, name, NULL));
     }
 }
 
@@ -59,11 +59,10 @@ static gf_partial *serialize(const gf_job *job, gf_partial *partial) {
     const size_t size = gf_partial_size(partial);
     unsigned char *bytes = malloc(size);
     gf_partial *read;
-    gf_error error;
     assert_non_null(bytes);
     gf_partial_write(partial, bytes);
     gf_partial_free(partial);
-    assert_ok(gf_partial_read(job, bytes, size, &read, &error), &error);
+    assert_ok(gf_partial_read(job, bytes, size, &read, &why));
     free(bytes);
     return read;
 }
@@ -113,8 +112,8 @@ static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_opt
     gf_result *results[2] = {NULL};
     bool possible;
     *result = NULL;
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
-    assert_int_equal(gf_rows_possible(engine, &job, &format, &possible, error), GF_OK);
+    assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
+    assert_ok(gf_rows_possible(engine, &job, &format, &possible, error));
     assert_true(possible);
     gf_status status = gf_rows_file_open(&job, &format, &file, error);
     const gf_filter *before = test_filter_before(whole->filter, whole->settings, &format);
@@ -185,7 +184,6 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
     gf_engine_options engines[MAX_RANGES];
     gf_result *one, *many;
     gf_report report;
-    gf_error error;
     char want_image[1200], want_samples[1200], what[512];
     if (test_filter_output(filter, job.settings, &format, &drawn, NULL)) {
         gf_settings_free(job.settings);
@@ -200,19 +198,19 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
             .rows_per_strip = strips[test_below(&random, 6)]};
     gf_engine *engine;
     bool possible;
-    assert_int_equal(gf_engine_open(&engines[0], &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&engines[0], &engine, NULL));
     name_files(&job, "one", drawn.type == GF_F32 ? "pfm" : "pam", samples);
     gf_step steps[2];
     const gf_job whole = job_of(&job, filter, job.settings, NULL, steps);
-    assert_int_equal(gf_rows_possible(engine, &whole, &format, &possible, NULL), GF_OK);
+    assert_ok(gf_rows_possible(engine, &whole, &format, &possible, NULL));
     assert_true(
         possible || test_reads_twice(text) ||
         (strcmp(gf_filter_describe(filter)->name, "axis-sum") == 0 && format.type == GF_F32));
     if (possible &&
         test_run_files(&(test_files){engine, filter, job.settings, job.in_paths, drawn_path(&job),
                                      .result = &one, .report = &report},
-                       &error))
-        fail_msg("%s", error.message);
+                       &why))
+        fail_msg("%s", why.message);
     gf_engine_close(engine);
     if (!possible) {
         gf_settings_free(job.settings);
@@ -227,8 +225,8 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
              "%s '%s': seed %" PRIu64 ", %" PRIu64 "x%" PRIu64 "x%u %s, %u ranges",
              gf_filter_describe(filter)->name, text, seed, format.width, format.height,
              format.channels, gf_type_name(format.type), ranges);
-    if (run_cut(&job, ranges, engines, &many, &report, &error))
-        fail_msg("%s: %s", what, error.message);
+    if (run_cut(&job, ranges, engines, &many, &report, &why))
+        fail_msg("%s: %s", what, why.message);
     assert_true(test_same_result(one, many, what));
     if (drawn.width)
         assert_same_file(want_image, job.image, what);
@@ -275,32 +273,31 @@ static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_err
     const gf_job whole = job_of(job, job->filter, job->settings, NULL, steps);
     gf_engine *engine;
     gf_partial *part;
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
     (void)gf_run_rows(engine, &whole, &rows, &part, NULL, error);
     gf_engine_close(engine);
     return part;
 }
 
 TEST(rejects_other_work) {
-    gf_error error;
     work job, other;
     open_grey(&job, "hist", "per-row extract=3");
     open_grey(&other, "hist", "bins=7");
-    gf_partial *a = rows_of(&job, 0, 10, &error), *gap = rows_of(&job, 11, 40, &error);
-    gf_partial *b = rows_of(&other, 10, 40, &error);
-    assert_int_equal(gf_partial_merge(a, gap, &error), GF_USAGE);
-    assert_int_equal(gf_partial_merge(a, b, &error), GF_USAGE);
-    assert_null(rows_of(&job, 11, 41, &error));
-    assert_int_equal(error.status, GF_USAGE);
-    assert_null(rows_of(&job, 2, 1, &error));
+    gf_partial *a = rows_of(&job, 0, 10, &why), *gap = rows_of(&job, 11, 40, &why);
+    gf_partial *b = rows_of(&other, 10, 40, &why);
+    assert_int_equal(gf_partial_merge(a, gap, &why), GF_USAGE);
+    assert_int_equal(gf_partial_merge(a, b, &why), GF_USAGE);
+    assert_null(rows_of(&job, 11, 41, &why));
+    assert_int_equal(why.status, GF_USAGE);
+    assert_null(rows_of(&job, 2, 1, &why));
     /* Rows are missing. */
     gf_engine *engine;
     gf_step steps[2];
     gf_result *results[2] = {NULL};
     gf_outcome outcome = {.results = results};
     const gf_job whole = job_of(&job, job.filter, job.settings, NULL, steps);
-    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
-    assert_int_equal(gf_finish_rows(engine, &whole, a, NULL, &outcome, &error), GF_USAGE);
+    assert_ok(gf_engine_open(NULL, &engine, NULL));
+    assert_int_equal(gf_finish_rows(engine, &whole, a, NULL, &outcome, &why), GF_USAGE);
     assert_null(results[0]);
     gf_engine_close(engine);
     gf_partial_free(a);
@@ -310,28 +307,26 @@ TEST(rejects_other_work) {
     gf_settings_free(other.settings);
     /* The range of the data is that of the whole image. */
     open_grey(&job, "hist", "range=data");
-    assert_null(rows_of(&job, 0, 40, &error));
-    assert_int_equal(error.status, GF_USAGE);
-    assert_message(&error, "run it as a whole, or give --range LO,HI");
+    assert_null(rows_of(&job, 0, 40, &why));
+    assert_int_equal(why.status, GF_USAGE);
+    assert_message(&why, "run it as a whole, or give --range LO,HI");
     gf_settings_free(job.settings);
     /* The measurement of the preceding filter is missing. */
     open_grey(&job, "normalize", "");
-    assert_null(rows_of(&job, 0, 10, &error));
-    assert_int_equal(error.status, GF_USAGE);
+    assert_null(rows_of(&job, 0, 10, &why));
+    assert_int_equal(why.status, GF_USAGE);
     gf_settings_free(job.settings);
 }
 
 /* The file differs between two machines. */
 TEST(rejects_changed_files) {
     const struct timespec times[2] = {{1, 5}, {1, 5}};
-    gf_error error;
     work job;
     open_grey(&job, "hist", "");
-    gf_partial *a = rows_of(&job, 0, 10, &error);
+    gf_partial *a = rows_of(&job, 0, 10, &why);
     assert_int_equal(utimensat(AT_FDCWD, job.in[0], times, 0), 0);
-    gf_partial *b = rows_of(&job, 10, 40, &error);
-    assert_int_equal(gf_partial_merge(a, b, &error), GF_FAILED);
-    assert_message(&error, "share its file system");
+    gf_partial *b = rows_of(&job, 10, 40, &why);
+    assert_error(gf_partial_merge(a, b, &why), GF_FAILED, "share its file system");
     gf_partial_free(a);
     gf_partial_free(b);
     gf_settings_free(job.settings);
@@ -339,10 +334,9 @@ TEST(rejects_changed_files) {
 
 /* Truncated bytes, or one changed byte. */
 TEST(rejects_damaged_bytes) {
-    gf_error error;
     work job;
     open_grey(&job, "hist", "per-row extract=3 bins=4");
-    gf_partial *a = rows_of(&job, 0, 40, &error), *read;
+    gf_partial *a = rows_of(&job, 0, 40, &why), *read;
     gf_step steps[2];
     const gf_job whole = job_of(&job, job.filter, job.settings, NULL, steps);
     const size_t size = gf_partial_size(a);
@@ -350,11 +344,11 @@ TEST(rejects_damaged_bytes) {
     assert_true(bytes && copy);
     gf_partial_write(a, bytes);
     for (size_t n = 0; n < size; n += 1 + n / 64)
-        assert_int_not_equal(gf_partial_read(&whole, bytes, n, &read, &error), GF_OK);
+        assert_int_not_equal(gf_partial_read(&whole, bytes, n, &read, &why), GF_OK);
     for (size_t i = size / 2; i < size; i += 1 + i / 999) {
         memcpy(copy, bytes, size);
         copy[i] ^= 0x81;
-        assert_int_equal(gf_partial_read(&whole, copy, size, &read, &error), GF_FAILED);
+        assert_int_equal(gf_partial_read(&whole, copy, size, &read, &why), GF_FAILED);
     }
     gf_partial_free(a);
     free(bytes);
@@ -383,13 +377,11 @@ TEST(reports_images_without_ranges) {
         const int fd = open(in_directory("in.pgm"), O_RDONLY);
         assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
         close(fd);
-        assert_int_equal(gf_engine_open(&engine_options, &engine, NULL), GF_OK);
-        assert_int_equal(
-            test_rows_possible(
-                &(test_files){engine, gf_filter_find("smooth"), settings, in,
-                              *setups[i][1] == '/' ? setups[i][1] : in_directory(setups[i][1])},
-                &found, &possible, NULL),
-            GF_OK);
+        assert_ok(gf_engine_open(&engine_options, &engine, NULL));
+        assert_ok(test_rows_possible(
+            &(test_files){engine, gf_filter_find("smooth"), settings, in,
+                          *setups[i][1] == '/' ? setups[i][1] : in_directory(setups[i][1])},
+            &found, &possible, NULL));
         assert_true(possible == (i == 5));
         assert_int_equal(found.height, 40);
         gf_engine_close(engine);
@@ -407,7 +399,7 @@ TEST(turned_images_have_no_ranges) {
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), ""),
                 *dot = test_settings(gf_filter_find("dot"), "");
     gf_engine *engine;
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
     for (unsigned char orientation = 1; orientation <= 8; orientation++) {
         const gf_file_options options = {
             .force = true, .autorotate = true, .write.tiff_compression = "none"};
@@ -420,14 +412,12 @@ TEST(turned_images_have_no_ranges) {
         turned[19] = orientation;
         metadata = (gf_metadata){0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, turned, sizeof turned);
-        assert_int_equal(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL), GF_OK);
+        assert_ok(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL));
         for (int two = 0; two < 2; two++) {
-            assert_int_equal(
-                test_rows_possible(&(test_files){engine, gf_filter_find(two ? "dot" : "smooth"),
-                                                 two ? dot : smooth, in,
-                                                 two ? NULL : in_directory("x.pgm"), &options},
-                                   &found, &possible, NULL),
-                GF_OK);
+            assert_ok(test_rows_possible(
+                &(test_files){engine, gf_filter_find(two ? "dot" : "smooth"), two ? dot : smooth,
+                              in, two ? NULL : in_directory("x.pgm"), &options},
+                &found, &possible, NULL));
             assert_int_equal(possible, orientation <= 2);
         }
         gf_metadata_clear(&metadata);
@@ -449,17 +439,15 @@ TEST(device_failures_fall_back) {
         gf_engine_options engines[3] = {{.threads = 1}, {.threads = 2}, {.threads = 1}};
         gf_result *want, *got;
         gf_report report;
-        gf_error error;
         faulty_expect(&(faulty_plan){.rows = 3});
-        assert_int_equal(run_cut(&job, 1, engines, &want, &report, &error), GF_OK);
+        assert_ok(run_cut(&job, 1, engines, &want, &report, &why));
         if (exists(job.image))
             assert_int_equal(rename(job.image, in_directory("want")), 0);
         for (uint64_t n = 1;; n++) {
             faulty_expect(&(faulty_plan){
                 .fail_at = n, .status = n % 2 ? GF_NO_BACKEND : GF_FAILED, .rows = 3});
-            if (run_cut(&job, 3, engines, &got, &report, &error))
-                fail_msg("%s '%s', call %" PRIu64 ": %s", cases[c][0], cases[c][1], n,
-                         error.message);
+            if (run_cut(&job, 3, engines, &got, &report, &why))
+                fail_msg("%s '%s', call %" PRIu64 ": %s", cases[c][0], cases[c][1], n, why.message);
             assert_true(test_same_result(want, got, cases[c][0]));
             if (exists(job.image))
                 assert_same_file(in_directory("want"), job.image, cases[c][0]);

@@ -140,7 +140,7 @@ static gf_plan *plan_random(int filter, gf_format format, test_random *random) {
                    (unsigned)test_below(random, 10), (unsigned)test_below(random, 10),
                    1 + (unsigned)test_below(random, 70), 1 + (unsigned)test_below(random, 6));
     gf_settings *settings = test_settings(&filters[filter], text);
-    assert_int_equal(gf_plan_new(&filters[filter], settings, &format, &plan, NULL), GF_OK);
+    assert_ok(gf_plan_new(&filters[filter], settings, &format, &plan, NULL));
     gf_settings_free(settings);
     return plan;
 }
@@ -168,7 +168,7 @@ static unsigned char *compute(const gf_plan *plan, const unsigned char *pixels, 
     memcpy(from, pixels + needs.first * in, (size_t)(needs.end - needs.first) * in);
     const gf_strip strip = {.in = {{from, in, needs.first, needs.end - needs.first}},
                             .out = {to, out, rows.first, rows.end - rows.first}};
-    assert_int_equal(plan->filter->golden(plan, &strip, NULL), GF_OK);
+    assert_ok(plan->filter->golden(plan, &strip, NULL));
     free(from);
     return to;
 }
@@ -272,7 +272,6 @@ static void stream_rows(const gf_plan *plan, void *state, const unsigned char *p
     gf_inputs inputs;
     gf_sink *sink = NULL;
     gf_report report = {0};
-    gf_error error = {0};
     requested = (gf_strip_request){.bytes = 1 + test_below(random, 200),
                                    .halos = (uint32_t)test_below(random, 9),
                                    .max = test_below(random, 1u << 14),
@@ -280,11 +279,10 @@ static void stream_rows(const gf_plan *plan, void *state, const unsigned char *p
                                    .fits_source = test_below(random, 2),
                                    .pieces = 1,
                                    .golden_parts = (uint32_t)test_below(random, 4)};
-    assert_int_equal(
-        gf_inputs_open_memory(&inputs, 1, &plan->in, 1, (const gf_pixels *const[]){&in}, NULL),
-        GF_OK);
+    assert_ok(
+        gf_inputs_open_memory(&inputs, 1, &plan->in, 1, (const gf_pixels *const[]){&in}, NULL));
     gf_inputs_seek(&inputs, gf_map_needs(plan, rows).first);
-    assert_int_equal(gf_memory_sink(&part, 1, &to, &sink, NULL), GF_OK);
+    assert_ok(gf_memory_sink(&part, 1, &to, &sink, NULL));
     gf_delivery delivery = {.plan = plan, .sink = sink, .report = &report};
     gf_delivery_init(&delivery);
     const gf_stream_job job = {
@@ -300,7 +298,7 @@ static void stream_rows(const gf_plan *plan, void *state, const unsigned char *p
         .groups = 2,
         .max_memory = 1u << 20,
         .unthreaded = test_below(random, 4) == 0};
-    assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &error), &error);
+    assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &why));
     assert_int_equal(delivery.next, rows.end);
     sink->ops->close(sink);
     gf_inputs_close(&inputs);
@@ -325,7 +323,7 @@ TEST(strips_equal_the_whole_image) {
     for (uint32_t threads = 1; threads <= 3; threads++) {
         const gf_engine_options options = {.threads = threads, .unthreaded = threads == 1};
         void *cpu;
-        assert_int_equal(gf_backend_cpu.open(&options, &cpu, NULL), GF_OK);
+        assert_ok(gf_backend_cpu.open(&options, &cpu, NULL));
         for (int chain = 0; chain < 150; chain++) {
             gf_format format = format_random(&random);
             unsigned char *pixels = pixels_random(&format, &random);

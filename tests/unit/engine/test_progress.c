@@ -22,8 +22,7 @@ static void put_picture(const char *name) {
     const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
-    gf_error error = {0};
-    assert_ok(save_image(in_directory(name), &format, pixels, NULL, &options, 1, &error), &error);
+    assert_ok(save_image(in_directory(name), &format, pixels, NULL, &options, 1, &why));
     free(pixels);
 }
 
@@ -64,14 +63,12 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     received all = {.thread = pthread_self()};
     const gf_file_options options = {.progress = receive, .progress_context = &all, .force = true};
     gf_result *result = NULL;
-    gf_error error = {0};
     (void)snprintf(path, sizeof path, "%s", in_directory(in));
     (void)snprintf(second, sizeof second, "%s", in_directory(in));
     assert_ok(test_run_files(&(test_files){engine, filter, settings, paths,
                                            image ? in_directory("out.ppm") : NULL, &options,
                                            .result = &result},
-                             &error),
-              &error);
+                             &why));
     gf_result_free(result);
     gf_engine_close(engine);
     gf_settings_free(settings);
@@ -130,7 +127,6 @@ TEST(reports_the_item) {
     const test_batch_options options = {
         .engine = {.backend = "cpu", .threads = 3, .rows_per_strip = STRIP},
         .files = {.progress = receive_item, .progress_context = &all, .force = true}};
-    gf_error error = {0};
     put_picture("in.ppm");
     (void)snprintf(in, sizeof in, "%s", in_directory("in.ppm"));
     for (size_t i = 0; i < ITEMS; i++) {
@@ -139,7 +135,7 @@ TEST(reports_the_item) {
         (void)snprintf(out[i], sizeof out[i], "%s", in_directory(name));
         items[i] = (test_item){.in = in, .out = out[i]};
     }
-    assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, &error), &error);
+    assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, &why));
     for (size_t i = 0; i < ITEMS; i++) {
         assert_int_equal(all.done[i], HEIGHT);
         assert_int_equal(all.total[i], HEIGHT);
@@ -166,18 +162,15 @@ static counted_bytes run_bytes(const char *filter_name, const char *in, const ch
     gf_result *result = NULL;
     gf_report report;
     gf_step_report output;
-    gf_error error = {0};
-
     (void)snprintf(paths[0], sizeof paths[0], "%s", in_directory(in));
     (void)snprintf(paths[1], sizeof paths[1], "%s", in_directory(second ? second : in));
     (void)snprintf(to, sizeof to, "%s", in_directory(out ? out : ""));
     if (samples)
-        assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
+        assert_ok(gf_settings_set(settings, "out", in_directory(samples), NULL));
     assert_ok(
         test_run_files(&(test_files){engine, filter, settings, names, out ? to : NULL, &options,
                                      .result = &result, .report = &report, .output = &output},
-                       &error),
-        &error);
+                       &why));
     gf_result_free(result);
     gf_engine_close(engine);
     gf_settings_free(settings);
@@ -231,11 +224,10 @@ TEST(counts_no_bytes_in_memory) {
     gf_engine *engine = open_engine("cpu", false);
     gf_report report;
     gf_step_report output;
-    assert_int_equal(
+    assert_ok(
         test_run_memory(&(test_memory){engine, filter, settings, &format, &(gf_pixels){in, WIDTH},
                                        out, WIDTH, .report = &report, .output = &output},
-                        NULL),
-        GF_OK);
+                        NULL));
     assert_int_equal(report.in_bytes, 0);
     assert_int_equal(output.out_bytes, 0);
     gf_engine_close(engine);

@@ -33,9 +33,9 @@ static void put_picture(const char *name, unsigned width, unsigned height) {
 static gf_settings *hist_settings(const char *text, const char *samples, const char *mask) {
     gf_settings *settings = test_settings(gf_filter_find("hist"), text);
     if (samples)
-        assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
+        assert_ok(gf_settings_set(settings, "out", in_directory(samples), NULL));
     if (mask)
-        assert_int_equal(gf_settings_set(settings, "mask", in_directory(mask), NULL), GF_OK);
+        assert_ok(gf_settings_set(settings, "mask", in_directory(mask), NULL));
     return settings;
 }
 
@@ -46,7 +46,6 @@ static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
     gf_status status = test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, paths,
                                                     NULL, options, .result = result},
                                       error);
-
     gf_engine_close(engine);
     return status;
 }
@@ -80,19 +79,17 @@ TEST(commits_outputs_after_ready) {
     ready_record record = {.returned = GF_FAILED};
     const gf_file_options options = {.force = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
-    gf_error error = {0};
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
-    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
-    assert_message(&error, "ready: not now");
+    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED, "ready: not now");
     assert_null(result);
     assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_directory("new.csv"), F_OK), -1);
     assert_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     record = (ready_record){.returned = GF_OK};
-    assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_OK);
+    assert_ok(run_hist(settings, 0, &options, NULL, &why));
     assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_directory("new.csv"), F_OK), 0);
     size_t size;
@@ -112,10 +109,8 @@ TEST(ready_has_no_result_for_images) {
     gf_engine *engine = open_engine(0);
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
-    assert_int_equal(test_run_files(&(test_files){engine, smooth, settings, paths,
-                                                  in_directory("out.png"), &options},
-                                    NULL),
-                     GF_OK);
+    assert_ok(test_run_files(
+        &(test_files){engine, smooth, settings, paths, in_directory("out.png"), &options}, NULL));
     assert_true(record.calls == 1 && !record.has_result);
     assert_int_equal(access(in_directory("out.png"), F_OK), 0);
     gf_engine_close(engine);
@@ -133,11 +128,10 @@ static void run_limited(const char *text) {
     if (child == 0) {
         const struct rlimit limit = {4096, 4096};
         const gf_file_options options = {.force = true};
-        gf_error error = {0};
         gf_settings *settings = hist_settings(text, "s.csv", "m.pam");
         bool passed = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-                      run_hist(settings, 0, &options, NULL, &error) == GF_FAILED &&
-                      strstr(error.message, "File too large") != NULL;
+                      run_hist(settings, 0, &options, NULL, &why) == GF_FAILED &&
+                      strstr(why.message, "File too large") != NULL;
         _exit(passed ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &how, 0), child);
@@ -156,11 +150,10 @@ TEST(keeps_all_files_if_one_output_fails) {
 
 TEST(rejects_one_file_for_two_outputs) {
     const gf_file_options options = {.force = true, .write.format = "png"};
-    gf_error error = {0};
     put_picture("in.pgm", 20, 10);
     gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
-    assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_USAGE);
-    assert_message(&error, "/a.csv: another option already writes to it; name another file");
+    assert_error(run_hist(settings, 0, &options, NULL, &why), GF_USAGE,
+                 "/a.csv: another option already writes to it; name another file");
     assert_int_equal(count_files(false), 1);
     gf_settings_free(settings);
 }
@@ -188,17 +181,16 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
 
 /* A pipe of 1000 x 1000 bytes is held in memory. The ring gets the rest of the budget. */
 TEST(held_images_count_against_memory) {
-    gf_error error = {0};
     put_picture("in.pgm", 1000, 1000);
-    assert_int_equal(normalize(false, 200000, &error), GF_OK);
-    assert_int_equal(normalize(true, 999999, &error), GF_FAILED);
-    assert_message(&error, "1000000 bytes for an image from a pipe that is read twice");
-    assert_message(&error, "--max-memory");
-    assert_int_equal(normalize(true, 1000100, &error), GF_FAILED);
-    assert_message(&error, "for the result are over the limit of 100; raise it with --max-memory");
-    assert_int_equal(normalize(true, 1009000, &error), GF_FAILED);
-    assert_message(&error, "rows need more than 1000 bytes; raise --max-memory");
-    assert_int_equal(normalize(true, 1200000, &error), GF_OK);
+    assert_ok(normalize(false, 200000, &why));
+    assert_error(normalize(true, 999999, &why), GF_FAILED,
+                 "1000000 bytes for an image from a pipe that is read twice");
+    assert_message(&why, "--max-memory");
+    assert_error(normalize(true, 1000100, &why), GF_FAILED,
+                 "for the result are over the limit of 100; raise it with --max-memory");
+    assert_error(normalize(true, 1009000, &why), GF_FAILED,
+                 "rows need more than 1000 bytes; raise --max-memory");
+    assert_ok(normalize(true, 1200000, &why));
 }
 
 /* A PNG of 6,000,000 bytes that two threads decode, with 14 MB of memory if there is enough. */
@@ -207,38 +199,34 @@ TEST(decoding_threads_need_no_memory) {
     const gf_limits limits = {.threads = 2};
     unsigned char *pixels = malloc(3000 * 2000);
     test_random random = {1};
-    gf_error error = {0};
     gf_source *source;
     assert_non_null(pixels);
     for (size_t i = 0; i < 3000 * 2000; i++)
         pixels[i] = (unsigned char)test_below(&random, 256);
-    assert_int_equal(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &error),
-                     GF_OK);
+    assert_ok(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &why));
     free(pixels);
-    assert_int_equal(gf_source_open(in_directory("in.png"), &limits, &source, &error), GF_OK);
+    assert_ok(gf_source_open(in_directory("in.png"), &limits, &source, &why));
     assert_int_equal(source->threads, 2);
     assert_in_range(source->memory, 10000000, 20000000);
     source->ops->close(source);
     assert_int_equal(rename(in_directory("in.png"), in_directory("in.pgm")), 0);
     for (uint64_t memory = 7000000; memory < 60000000; memory += 3000000)
         for (int piped = 0; piped < 2; piped++)
-            if (normalize(piped != 0, memory, &error) != GF_OK)
-                fail_msg("%lu bytes: %s", (unsigned long)memory, error.message);
+            if (normalize(piped != 0, memory, &why) != GF_OK)
+                fail_msg("%lu bytes: %s", (unsigned long)memory, why.message);
 }
 
 /* 10000 samples of 9 bytes each. */
 TEST(held_samples_get_half_of_the_rest) {
     static const char held[] = "are kept in memory until the end";
     const gf_file_options options = {.force = true};
-    gf_error error = {0};
     put_picture("in.pgm", 100, 100);
     gf_settings *several = hist_settings("bins=2 extract=all", "s.csv", NULL);
-    assert_int_equal(run_hist(several, 150000, &options, NULL, &error), GF_FAILED);
-    assert_message(&error, held);
-    assert_message(&error, "--max-memory");
-    assert_int_equal(run_hist(several, 400000, &options, NULL, &error), GF_OK);
+    assert_error(run_hist(several, 150000, &options, NULL, &why), GF_FAILED, held);
+    assert_message(&why, "--max-memory");
+    assert_ok(run_hist(several, 400000, &options, NULL, &why));
     gf_settings *one = hist_settings("bins=1 extract=0", "s.csv", NULL);
-    assert_int_equal(run_hist(one, 150000, &options, NULL, &error), GF_OK);
+    assert_ok(run_hist(one, 150000, &options, NULL, &why));
     gf_settings_free(several);
     gf_settings_free(one);
 }
@@ -250,15 +238,12 @@ TEST(holds_samples_of_images_in_memory) {
     gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_pixels in = {pixels, 100};
-    gf_error error = {0};
     gf_engine *engine = open_engine(150000);
-    assert_int_equal(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &error),
-                     GF_FAILED);
-    assert_message(&error, "are kept in memory until the end");
+    assert_error(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &why),
+                 GF_FAILED, "are kept in memory until the end");
     gf_engine_close(engine);
     engine = open_engine(600000);
-    assert_int_equal(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &error),
-                     GF_OK);
+    assert_ok(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &why));
     gf_engine_close(engine);
     gf_settings_free(settings);
     free(pixels);
@@ -277,7 +262,7 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     (void)snprintf(path, sizeof path, "%s", in_directory("in.pgm"));
     gf_task task = gf_task_begin(engine, &chain, &made);
     put_picture("in.pgm", 20, 10);
-    assert_int_equal(gf_task_open_files(&task, error), GF_OK);
+    assert_ok(gf_task_open_files(&task, error));
     assert_true(task.inputs.stats[0].st_mode);
     change();
     gf_status status = gf_task_refine(&task, error);
@@ -325,11 +310,10 @@ static void append_byte(void) {
 
 TEST(detects_changed_files) {
     static void (*const changes[])(void) = {replace, touch, touch_within_a_second, append_byte};
-    gf_error error = {0};
-    assert_int_equal(measure_changed(keep, &error), GF_OK);
+    assert_ok(measure_changed(keep, &why));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        assert_int_equal(measure_changed(changes[i], &error), GF_FAILED);
-        assert_message(&error, "/in.pgm: changed while it was read; run again");
+        assert_error(measure_changed(changes[i], &why), GF_FAILED,
+                     "/in.pgm: changed while it was read; run again");
     }
 }
 
@@ -337,19 +321,15 @@ TEST(detects_changed_files) {
 TEST(checks_the_output_before_measuring) {
     const gf_format format = {20, 10, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
-    gf_error error = {0};
     /* A truncated PNG: opening it does not detect the damage. */
     const gf_file_options png = {.write.format = "png"};
-    assert_int_equal(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &error),
-                     GF_OK);
+    assert_ok(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &why));
     assert_int_equal(truncate(in_directory("in.pgm"), 100), 0);
     free(pixels);
     assert_int_equal(mkdir(in_directory("out.pgm"), 0700), 0);
-    assert_int_equal(normalize(false, 0, &error), GF_FAILED);
-    assert_message(&error, "/out.pgm: is a directory");
+    assert_error(normalize(false, 0, &why), GF_FAILED, "/out.pgm: is a directory");
     assert_int_equal(rmdir(in_directory("out.pgm")), 0);
-    assert_int_equal(normalize(false, 0, &error), GF_FAILED);
-    assert_message(&error, "/in.pgm: ");
+    assert_error(normalize(false, 0, &why), GF_FAILED, "/in.pgm: ");
     assert_int_equal(count_files(false), 1);
 }
 
@@ -366,12 +346,10 @@ static void *filter_file(const char *backend, const char *text, const char *out,
     gf_settings *settings = test_settings(filter, text);
     const char *const in = strdup(in_directory("in.png")), *paths[1] = {in};
     void *pixels;
-    gf_error error = {0};
     options.force = true;
-    if (test_run_files(&(test_files){engine, filter, settings, paths, in_directory(out), &options},
-                       &error) ||
-        gf_load_file(in_directory(out), NULL, format, &pixels, NULL, &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_files(
+        &(test_files){engine, filter, settings, paths, in_directory(out), &options}, &why));
+    assert_ok(gf_load_file(in_directory(out), NULL, format, &pixels, NULL, &why));
     free((void *)(uintptr_t)in);
     gf_settings_free(settings);
     gf_engine_close(engine);
@@ -392,11 +370,10 @@ static void *premultiplied(const char *text, const gf_format *format, const uint
         if (i % 4 != 3)
             in[i] *= (float)pixels[i | 3] / 255.0f;
     }
-    assert_int_equal(test_run_memory(&(test_memory){engine, filter, settings, &data,
-                                                    &(gf_pixels){in, gf_row_bytes(&data)}, out,
-                                                    gf_row_bytes(&data)},
-                                     NULL),
-                     GF_OK);
+    assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &data,
+                                             &(gf_pixels){in, gf_row_bytes(&data)}, out,
+                                             gf_row_bytes(&data)},
+                              NULL));
     for (uint64_t i = 0; i < n * 4; i += 4) {
         const float a = out[i + 3] < 1 ? out[i + 3] : 1;
         for (size_t c = 0; c < 3; c++)
@@ -415,17 +392,15 @@ TEST(weighs_colours_by_alpha) {
     const gf_format format = {61, 37, 4, GF_U8, true};
     uint8_t pixels[61 * 37 * 4];
     test_random random = test_seeded(7);
-    gf_error error = {0};
     gf_format got;
     for (size_t i = 0; i < sizeof pixels; i++) { /* transparent, opaque and other pixels */
         const size_t x = i / 4 % 61;
         const uint64_t alpha = x < 20 ? 0u : x < 40 ? 255u : test_below(&random, 256);
         pixels[i] = (uint8_t)(i % 4 == 3 ? alpha : test_below(&random, 256));
     }
-    assert_int_equal(gf_save_file(in_directory("in.png"), &format,
-                                  &(gf_pixels){pixels, gf_row_bytes(&format)},
-                                  &(gf_file_options){.force = true}, &error),
-                     GF_OK);
+    assert_ok(gf_save_file(in_directory("in.png"), &format,
+                           &(gf_pixels){pixels, gf_row_bytes(&format)},
+                           &(gf_file_options){.force = true}, &why));
     for (size_t k = 0; k < 3; k++) {
         float *want = premultiplied(cases[k], &format, pixels);
         for (int b = 0; b < 2; b++) {
@@ -454,10 +429,9 @@ TEST(transparent_colours_do_not_spread) {
     gf_format got;
     for (size_t x = 0; x < 40; x++)
         memcpy(pixels + 4 * x, x < 20 ? (uint8_t[]){255, 0, 0, 0} : (uint8_t[]){0, 200, 0, 255}, 4);
-    assert_int_equal(gf_save_file(in_directory("in.png"), &format,
-                                  &(gf_pixels){pixels, gf_row_bytes(&format)},
-                                  &(gf_file_options){.force = true}, NULL),
-                     GF_OK);
+    assert_ok(gf_save_file(in_directory("in.png"), &format,
+                           &(gf_pixels){pixels, gf_row_bytes(&format)},
+                           &(gf_file_options){.force = true}, NULL));
     for (int on = 0; on < 2; on++) {
         uint8_t *out = filter_file("cpu", "keep-brightness", "out.png",
                                    (gf_file_options){.premultiply = on != 0}, &got);
@@ -475,13 +449,11 @@ TEST(refuses_to_premultiply) {
     const gf_filter *filter = gf_filter_find("normalize");
     gf_engine *engine = open_engine(0);
     gf_settings *settings = test_settings(filter, "");
-    gf_error error;
     assert_int_equal(
         test_run_files(&(test_files){engine, filter, settings, paths, in_directory("n.png"), &on},
-                       &error),
+                       &why),
         GF_USAGE);
-    assert_string_equal(error.message,
-                        "--premultiply: normalize does not mix the colours of pixels");
+    assert_string_equal(why.message, "--premultiply: normalize does not mix the colours of pixels");
     gf_settings_free(settings);
     gf_engine_close(engine);
 }
@@ -490,31 +462,28 @@ TEST(dry_run_writes_nothing) {
     ready_record record = {.returned = GF_OK};
     gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
-    gf_error error = {0};
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
-    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
-    assert_message(&error, "old.png: already exists");
+    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED,
+                 "old.png: already exists");
     options.force = true;
-    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_OK);
+    assert_ok(run_hist(settings, 0, &options, &result, &why));
     assert_null(result);
     assert_int_equal(record.calls, 0);
     assert_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     gf_settings_free(settings);
     settings = hist_settings("bins=4 extract=1", "none/new.csv", "old.png");
-    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
-    assert_message(&error, "its directory does not exist");
+    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED,
+                 "its directory does not exist");
     gf_settings_free(settings);
     assert_int_equal(truncate(in_directory("in.pgm"), 4), 0);
     settings = hist_settings("bins=4", NULL, NULL);
-    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
-    assert_message(&error, "in.pgm");
+    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED, "in.pgm");
     const test_batch_options batch = {.files = options};
-    assert_int_equal(test_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &error),
-                     GF_USAGE);
-    assert_message(&error, "hist: a batch does not support dry runs");
+    assert_error(test_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &why), GF_USAGE,
+                 "hist: a batch does not support dry runs");
     gf_settings_free(settings);
     assert_int_equal(count_files(false), 2);
 }

@@ -58,7 +58,6 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
     gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
     gf_result *results[COUNT];
-    gf_error error = {0};
     test_random random = test_seeded(gap + 1);
     for (size_t i = 0; i < sizeof from; i++)
         from[i] = (unsigned char)test_below(&random, 256);
@@ -71,17 +70,16 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
     launches = 0;
     if (test_run_device_list(&(test_list){engine, filter, settings, &format, COUNT, in, out,
                                           .result = filter->measure ? results : NULL},
-                             &error))
-        fail_msg("%s '%s': %s", name, text, error.message);
+                             &why))
+        fail_msg("%s '%s': %s", name, text, why.message);
     assert_int_equal(launches, expected);
     for (size_t i = 0; i < COUNT; i++) {
         unsigned char want[BYTES];
         gf_result *result;
-        assert_int_equal(
+        assert_ok(
             test_run_memory(&(test_memory){golden, filter, settings, &format, in + i * inputs,
                                            filter->measure ? NULL : want, WIDTH, .result = &result},
-                            NULL),
-            GF_OK);
+                            NULL));
         if (!filter->measure) {
             assert_memory_equal(out[i].data, want, BYTES);
             assert_true(test_painted((unsigned char *)out[i].data + BYTES,
@@ -113,7 +111,7 @@ TEST(batches_take_few_launches) {
 TEST(waits_for_a_stream) {
     gf_engine *engine = fake_engine(), *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
     int waits = 0;
-    assert_int_equal(gf_device_wait(engine, &waits, NULL), GF_OK);
+    assert_ok(gf_device_wait(engine, &waits, NULL));
     assert_int_equal(waits, 1);
     assert_int_equal(gf_device_wait(cpu, &waits, NULL), GF_USAGE);
     assert_int_equal(waits, 1);
@@ -132,28 +130,24 @@ TEST(engines_keep_sixteen_jobs) {
             const gf_format row = {width, 1, 1, GF_U8, false};
             const gf_pixels image = {in, width};
             for (int s = 0; s < 2; s++)
-                assert_int_equal(
-                    test_run_device(&(test_memory){engine, filter, s ? other : settings, &row,
-                                                   &image, out, width},
-                                    NULL),
-                    GF_OK);
+                assert_ok(test_run_device(
+                    &(test_memory){engine, filter, s ? other : settings, &row, &image, out, width},
+                    NULL));
         }
     assert_int_equal(opened_jobs, 16); /* each later call finds its job */
     for (uint64_t width = 9; width <= 12; width++)
-        assert_int_equal(test_run_device(&(test_memory){engine, filter, settings,
-                                                        &(gf_format){width, 1, 1, GF_U8, false},
-                                                        &(gf_pixels){in, width}, out, width},
-                                         NULL),
-                         GF_OK);
+        assert_ok(test_run_device(&(test_memory){engine, filter, settings,
+                                                 &(gf_format){width, 1, 1, GF_U8, false},
+                                                 &(gf_pixels){in, width}, out, width},
+                                  NULL));
     assert_int_equal(open_jobs, 16);
     assert_int_equal(opened_jobs, 20);
     /* The jobs of widths 1 and 2 were the oldest ones; width 3 is kept. */
     for (uint64_t width = 3; width >= 2; width--)
-        assert_int_equal(test_run_device(&(test_memory){engine, filter, settings,
-                                                        &(gf_format){width, 1, 1, GF_U8, false},
-                                                        &(gf_pixels){in, width}, out, width},
-                                         NULL),
-                         GF_OK);
+        assert_ok(test_run_device(&(test_memory){engine, filter, settings,
+                                                 &(gf_format){width, 1, 1, GF_U8, false},
+                                                 &(gf_pixels){in, width}, out, width},
+                                  NULL));
     assert_int_equal(opened_jobs, 21);
     gf_engine_close(engine);
     assert_int_equal(open_jobs, 0);
@@ -164,13 +158,12 @@ TEST(engines_keep_sixteen_jobs) {
 static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const char *message) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, "");
-    gf_error error = {0};
     assert_int_equal(
         test_run_device(
-            &(test_memory){engine, filter, settings, &format, &in, out.data, out.stride}, &error),
+            &(test_memory){engine, filter, settings, &format, &in, out.data, out.stride}, &why),
         message ? GF_USAGE : GF_OK);
-    if (message && !strstr(error.message, message))
-        fail_msg("expected \"%s\", got \"%s\"", message, error.message);
+    if (message && !strstr(why.message, message))
+        fail_msg("expected \"%s\", got \"%s\"", message, why.message);
     gf_settings_free(settings);
 }
 
@@ -182,15 +175,11 @@ TEST(rejects_first_passes) {
     gf_settings *data = test_settings(filter, "range=data");
     gf_settings *settings = test_settings(filter, "statistics");
     gf_engine *engine = fake_engine();
-    gf_error error = {0};
     gf_result *result = NULL;
-    assert_int_equal(test_run_device(&(test_memory){engine, filter, data, &format, &in}, &error),
-                     GF_USAGE);
-    assert_non_null(strstr(error.message, "--statistics, and give them as --range LO,HI"));
-    assert_int_equal(
-        test_run_device(&(test_memory){engine, filter, settings, &format, &in, .result = &result},
-                        NULL),
-        GF_OK);
+    assert_error(test_run_device(&(test_memory){engine, filter, data, &format, &in}, &why),
+                 GF_USAGE, "--statistics, and give them as --range LO,HI");
+    assert_ok(test_run_device(
+        &(test_memory){engine, filter, settings, &format, &in, .result = &result}, NULL));
     assert_non_null(strstr(gf_result_text(result), "min 0"));
     assert_non_null(strstr(gf_result_text(result), "max 200"));
     gf_result_free(result);
@@ -250,20 +239,19 @@ TEST(encodes_png) {
     unsigned char memory[16];
     gf_pixels in[2] = {{memory, 1800}, {memory, 1801}};
     gf_buffer out[2] = {{NULL, 0}, {memory, sizeof memory}};
-    gf_error error = {0};
-    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &error), GF_OK);
+    assert_ok(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &why));
     assert_true(out[0].size == 3 && out[1].size == 3);
-    assert_int_equal(gf_encode_png_device(engine, &stored, 0, NULL, NULL, NULL, &error), GF_OK);
-    assert_int_equal(gf_encode_png_device(engine, &real, 2, in, out, NULL, &error), GF_USAGE);
-    assert_string_equal(error.message,
+    assert_ok(gf_encode_png_device(engine, &stored, 0, NULL, NULL, NULL, &why));
+    assert_int_equal(gf_encode_png_device(engine, &real, 2, in, out, NULL, &why), GF_USAGE);
+    assert_string_equal(why.message,
                         "encode_png: PNG cannot store f32 samples; convert them to "
                         "u8 or u16");
-    assert_int_equal(gf_encode_png_device(engine, &stored, 2, NULL, out, NULL, &error), GF_USAGE);
-    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, NULL, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, NULL, out, NULL, &why), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, NULL, NULL, &why), GF_USAGE);
     in[1].stride = 1799;
-    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &why), GF_USAGE);
     in[1] = (gf_pixels){NULL, 1800};
-    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &why), GF_USAGE);
     assert_true(gf_png_bound(&stored) > 300 * 200 * 6);
     assert_int_equal(gf_png_bound(&real), 0);
     gf_engine_close(engine);
@@ -276,24 +264,20 @@ TEST(decodes_png) {
     unsigned char memory[16];
     const gf_buffer files[] = {{memory, 2}, {memory, 1}, {memory, 1}};
     gf_out_pixels out[] = {{memory, 180}, {memory, 7}, {memory, 9}};
-    gf_error errors[3], error = {0};
-    assert_int_equal(gf_decode_png_device(engine, 3, files, list, out, NULL, errors, &error),
-                     GF_OK);
+    gf_error errors[3];
+    assert_ok(gf_decode_png_device(engine, 3, files, list, out, NULL, errors, &why));
     assert_true(errors[0].status == GF_OK && errors[1].status == GF_FAILED);
-    assert_int_equal(gf_decode_png_device(engine, 3, files, list, out, NULL, NULL, &error),
+    assert_int_equal(gf_decode_png_device(engine, 3, files, list, out, NULL, NULL, &why),
                      GF_FAILED);
-    assert_string_equal(error.message, "file 1");
-    assert_int_equal(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, NULL), GF_OK);
-    assert_int_equal(gf_decode_png_device(engine, 0, NULL, NULL, NULL, NULL, NULL, &error), GF_OK);
-    assert_int_equal(gf_decode_png_device(engine, 1, NULL, list, out, NULL, NULL, &error),
-                     GF_USAGE);
-    assert_int_equal(gf_decode_png_device(engine, 1, files, NULL, out, NULL, NULL, &error),
-                     GF_USAGE);
-    assert_int_equal(gf_decode_png_device(engine, 1, files, list, NULL, NULL, NULL, &error),
+    assert_string_equal(why.message, "file 1");
+    assert_ok(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, NULL));
+    assert_ok(gf_decode_png_device(engine, 0, NULL, NULL, NULL, NULL, NULL, &why));
+    assert_int_equal(gf_decode_png_device(engine, 1, NULL, list, out, NULL, NULL, &why), GF_USAGE);
+    assert_int_equal(gf_decode_png_device(engine, 1, files, NULL, out, NULL, NULL, &why), GF_USAGE);
+    assert_int_equal(gf_decode_png_device(engine, 1, files, list, NULL, NULL, NULL, &why),
                      GF_USAGE);
     out[0].stride = 179;
-    assert_int_equal(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, &error),
-                     GF_USAGE);
+    assert_int_equal(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, &why), GF_USAGE);
     gf_engine_close(engine);
 }
 

@@ -26,9 +26,8 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
-    assert_int_equal(
-        gf_plan_new(filter, settings, &(gf_format){77, height, 1, GF_U8, false}, &plan, NULL),
-        GF_OK);
+    assert_ok(
+        gf_plan_new(filter, settings, &(gf_format){77, height, 1, GF_U8, false}, &plan, NULL));
     source.base.ops = &source_ops;
     source.base.format = plan->in;
     counting_sink sink = {.base = {.ops = &sink_ops},
@@ -37,7 +36,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
                           .checks_rows = gf_map_one_to_one(plan)};
     void *state;
     gf_engine_options options = {.threads = unthreaded ? 1 : 2, .unthreaded = unthreaded};
-    assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
+    assert_ok(gf_backend_cpu.open(&options, &state, NULL));
     outcome result = {0};
     gf_inputs inputs = {.count = 1, .sources = {&source.base}};
     gf_delivery delivery = {
@@ -141,7 +140,7 @@ TEST(two_inputs_are_read_together) {
     gf_settings *settings = test_settings(filter, "");
     gf_engine_options options = {.threads = 2};
     void *cpu;
-    assert_int_equal(gf_backend_cpu.open(&options, &cpu, NULL), GF_OK);
+    assert_ok(gf_backend_cpu.open(&options, &cpu, NULL));
     for (uint64_t at = 0; at < 2 * 41 + 1; at++)
         for (uint64_t rows = 0; rows <= 41; rows += 5) {
             counting_source sources[2] = {{.fail_at = at < 41 ? at : NEVER},
@@ -151,8 +150,8 @@ TEST(two_inputs_are_read_together) {
             gf_plan *plan = NULL;
             void *data = NULL;
             const gf_measure_options keep = {.name = "test"};
-            assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
-            assert_int_equal(filter->measure->open(plan, &keep, &data, NULL), GF_OK);
+            assert_ok(gf_plan_new(filter, settings, &format, &plan, NULL));
+            assert_ok(filter->measure->open(plan, &keep, &data, NULL));
             for (int i = 0; i < 2; i++) {
                 sources[i].base.ops = &source_ops;
                 sources[i].base.format = format;
@@ -167,17 +166,16 @@ TEST(two_inputs_are_read_together) {
                                        .consumer = &delivery.base,
                                        .rows_per_strip = rows,
                                        .max_memory = 1 << 30};
-            gf_error error = {0};
-            const gf_status status = gf_stream_run(&job, &inputs, &report, NULL, &error);
+            const gf_status status = gf_stream_run(&job, &inputs, &report, NULL, &why);
             assert_int_equal(status, at < 82 ? GF_FAILED : GF_OK);
-            assert_true(!status || strstr(error.message, "source: "));
+            assert_true(!status || strstr(why.message, "source: "));
             assert_true(sources[1].next <= sources[0].next);
             assert_true(status || (sources[0].next == 40 && sources[1].next == 40));
             assert_true(sources[0].finished == (status == GF_OK || at == 40 || at == 81));
             assert_true(sources[1].finished == (status == GF_OK || at == 81));
             if (!status) {
                 gf_result *result = NULL;
-                assert_int_equal(gf_result_new(filter, plan, data, &result, NULL), GF_OK);
+                assert_ok(gf_result_new(filter, plan, data, &result, NULL));
                 assert_true(gf_result_passed(result)); /* equal rows are side by side */
                 gf_result_free(result);
                 continue;
@@ -273,13 +271,11 @@ TEST(golden_runs_one_strip) {
     gf_engine_options options = {.backend = "golden", .rows_per_strip = 4};
     gf_engine *engine = NULL;
     gf_report report;
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(&options, &engine, NULL));
     const gf_pixels pixels = {in.rows.data, in.stride};
-    assert_int_equal(
-        test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format, &pixels,
-                                       out.rows.data, out.stride, .report = &report},
-                        NULL),
-        GF_OK);
+    assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
+                                             &pixels, out.rows.data, out.stride, .report = &report},
+                              NULL));
     assert_int_equal(report.strips, 1);
     gf_engine_close(engine);
     gf_settings_free(settings);

@@ -121,8 +121,7 @@ TEST(strips_stay_intact) {
                                  test_below(&random, 2) ? 1 + test_below(&random, 90) : 0,
                              .max_memory = 1u << 20,
                              .unthreaded = test_below(&random, 8) == 0};
-        gf_error error = {0};
-        assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &error), &error);
+        assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &why));
         assert_int_equal(source.next, plan.in.height);
         assert_int_equal(sink.next, plan.out.height);
     }
@@ -169,13 +168,12 @@ TEST(damaged_files_are_reported_before_devices) {
                                    .rows_per_strip = 3,
                                    .max_memory = 1u << 20};
         gf_stream_stop rest;
-        gf_error error = {0};
-        const gf_status status = gf_stream_run(&job, &inputs, &report, &rest, &error);
+        const gf_status status = gf_stream_run(&job, &inputs, &report, &rest, &why);
         /* The second strip is being read while the first is awaited; the third is not started. */
         assert_int_equal(status, cases[i].by_backend ? GF_NO_BACKEND : GF_FAILED);
         assert_true(rest.by_backend == cases[i].by_backend);
         assert_non_null(
-            strstr(error.message, cases[i].by_backend ? "device: lost" : "source: row 3"));
+            strstr(why.message, cases[i].by_backend ? "device: lost" : "source: row 3"));
         assert_non_null(strstr(rest.device_error.message, "device: lost"));
     }
 }

@@ -60,13 +60,12 @@ static gf_result *measure(const char *backend, const char *filter, const char *t
     char paths[2][1100];
     const char *in[2] = {paths[0], paths[1]};
     gf_result *result = NULL;
-    gf_error error = {0};
     for (uint32_t i = 0; i < found->info.inputs; i++)
         snprintf(paths[i], sizeof paths[i], "%s/%s", test_directory, names[i]);
     if (test_run_files(&(test_files){engine, found, settings, in, NULL, options, .result = &result,
                                      .report = report},
-                       &error))
-        fail_msg("%s %s on %s: %s", filter, text, backend, error.message);
+                       &why))
+        fail_msg("%s %s on %s: %s", filter, text, backend, why.message);
     gf_settings_free(settings);
     gf_engine_close(engine);
     return result;
@@ -300,18 +299,15 @@ TEST(notes_the_count) {
     test_column(result, "bins", "grey", "12 6 9");
     assert_string_equal(report.remarks.notes, "");
     gf_result_free(result);
-    assert_int_equal(
-        test_run_files(
-            &(test_files){engine, smooth, settings, &path, out, &force, .report = &report}, NULL),
-        GF_OK);
+    assert_ok(test_run_files(
+        &(test_files){engine, smooth, settings, &path, out, &force, .report = &report}, NULL));
     assert_string_equal(report.remarks.notes,
                         "9 samples have the nodata value of the file, and are treated as others");
     /* The counts of means are not those of ranges of rows. */
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(test_rows_possible(
-                             &(test_files){engine, sums, defaults, &path, NULL, i ? &kept : &force},
-                             &format, &possible, NULL),
-                         GF_OK);
+        assert_ok(test_rows_possible(
+            &(test_files){engine, sums, defaults, &path, NULL, i ? &kept : &force}, &format,
+            &possible, NULL));
         assert_int_equal(possible, i);
     }
     gf_settings_free(defaults);

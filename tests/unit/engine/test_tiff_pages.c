@@ -28,13 +28,12 @@ static test_made run(const run_case *c, uint32_t page, const char *out) {
     const char *in = input_path();
     gf_file_options options = c->options;
     test_made made;
-    gf_error error = {0};
     options.page = page;
     options.no_sandbox = true; /* all codecs */
     if (test_run_files(&(test_files){c->engine, c->filter, c->settings, &in, in_directory(out),
                                      &options, .report = &made.report, .output = &made.output},
-                       &error))
-        fail_msg("page %u: %s", (unsigned)page, error.message);
+                       &why))
+        fail_msg("page %u: %s", (unsigned)page, why.message);
     return made;
 }
 
@@ -43,11 +42,9 @@ static void check_page(uint32_t page) {
     gf_format expected, found, stored = {0};
     void *a, *b;
     unsigned char *reference;
-    gf_error error = {0};
-    if (gf_load_file(in_directory("one.tif"), NULL, &expected, &a, NULL, &error) ||
-        gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b, NULL,
-                     &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_load_file(in_directory("one.tif"), NULL, &expected, &a, NULL, &why));
+    assert_ok(gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b,
+                           NULL, &why));
     reference = tiff_reference(in_directory("all.tif"), page - 1, &stored);
     const size_t size = gf_row_bytes(&expected) * (size_t)expected.height;
     assert_non_null(reference);
@@ -143,26 +140,24 @@ static gf_status try_filter(const char *name, const char *out, gf_error *error) 
 }
 
 TEST(refuses_what_loses_pages) {
-    gf_error error = {0};
     gf_file_info info;
     gf_format format;
     void *pixels;
     write_pages(3);
-    assert_int_equal(try_filter("smooth", "x.png", &error), GF_USAGE);
-    assert_message(&error, "the input has 3 pages, and this format holds one image");
+    assert_error(try_filter("smooth", "x.png", &why), GF_USAGE,
+                 "the input has 3 pages, and this format holds one image");
     assert_int_equal(access(in_directory("x.png"), F_OK), -1);
-    assert_int_equal(try_filter("hist", NULL, &error), GF_FAILED);
-    assert_message(&error,
-                   "page 2 has another size or type than those before, and --page all "
-                   "measures them together; choose a page with --page N");
-    assert_int_equal(try_filter("compare", NULL, &error), GF_USAGE);
-    assert_message(&error, "--page all: compare has two inputs; choose a page with --page N");
+    assert_error(try_filter("hist", NULL, &why), GF_FAILED,
+                 "page 2 has another size or type than those before, and --page all "
+                 "measures them together; choose a page with --page N");
+    assert_error(try_filter("compare", NULL, &why), GF_USAGE,
+                 "--page all: compare has two inputs; choose a page with --page N");
     const gf_file_options all = {.page = GF_ALL_PAGES};
-    assert_int_equal(gf_inspect_file(input_path(), &all, &info, &error), GF_USAGE);
-    assert_int_equal(gf_load_file(input_path(), &all, &format, &pixels, NULL, &error), GF_USAGE);
-    assert_message(&error, "--page all: only filters read all pages");
+    assert_int_equal(gf_inspect_file(input_path(), &all, &info, &why), GF_USAGE);
+    assert_error(gf_load_file(input_path(), &all, &format, &pixels, NULL, &why), GF_USAGE,
+                 "--page all: only filters read all pages");
     write_pages(1); /* nothing is lost */
-    assert_int_equal(try_filter("smooth", "x.png", &error), GF_OK);
+    assert_ok(try_filter("smooth", "x.png", &why));
 }
 
 /* Measure a page with a filter; 0: all. Return the cells of the first column of numbers. */
@@ -176,11 +171,9 @@ static uint64_t *measure(const char *backend, const char *name, uint32_t page, s
     const gf_file_options options = {.page = page ? page : GF_ALL_PAGES};
     gf_result *result = NULL;
     gf_report report;
-    gf_error error;
     assert_ok(test_run_files(&(test_files){engine, filter, settings, in, NULL, &options,
                                            .result = &result, .report = &report},
-                             &error),
-              &error);
+                             &why));
     assert_int_equal(report.pages, 3);
     *rows = gf_result_table(result, 0)->row_count;
     uint64_t *cells = malloc(*rows * sizeof *cells);
@@ -220,7 +213,6 @@ TEST(measures_all_pages) {
 
 /* A damaged page leaves no output. */
 TEST(reports_a_damaged_page) {
-    gf_error error = {0};
     size_t size;
     write_pages(2);
     unsigned char *data = test_bytes(input_path(), &size);
@@ -230,8 +222,7 @@ TEST(reports_a_damaged_page) {
     data[directory + 3] = 0; /* tag 256, the width, becomes 0 */
     put_bytes(input_path(), data, size);
     free(data);
-    assert_int_equal(try_filter("smooth", "damaged.tif", &error), GF_FAILED);
-    assert_message(&error, "in.tif: ");
+    assert_error(try_filter("smooth", "damaged.tif", &why), GF_FAILED, "in.tif: ");
     assert_int_equal(access(in_directory("damaged.tif"), F_OK), -1);
 }
 

@@ -46,12 +46,10 @@ TEST(unthreaded_engines_start_none) {
             .force = true, .ready = count_when_ready, .ready_context = &counted};
         gf_engine *engine = NULL;
         gf_report report;
-        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-        assert_int_equal(
-            test_run_files(&(test_files){engine, filter, settings, &in, unthreaded ? other : out,
-                                         &files, .report = &report},
-                           NULL),
-            GF_OK);
+        assert_ok(gf_engine_open(&options, &engine, NULL));
+        assert_ok(test_run_files(&(test_files){engine, filter, settings, &in,
+                                               unthreaded ? other : out, &files, .report = &report},
+                                 NULL));
         gf_engine_close(engine);
         assert_true(report.strips > 1);
         assert_true(unthreaded ? counted.max == 0 : counted.max > 1);

@@ -131,7 +131,7 @@ TEST(is_off_by_default) {
     test_outcome got;
     gf_engine_stand_in(&faulty_backend);
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
-    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(NULL, &engine, NULL));
     assert_true(fault_job_new(&job, gf_filter_find("smooth"), "", 3, false, golden));
     faulty_expect(&(faulty_plan){.rows = 3, .corruption = CORRUPT_ROW});
     got = test_run(&job.one, engine, 0);
@@ -167,22 +167,19 @@ TEST(reads_back) {
         test_random random = {k + 1};
         test_image image = test_image_new(format, 0);
         gf_sink *sink;
-        gf_error error = {0};
         test_fill(&image, TEST_UNIFORM, &random);
         uint64_t digest = gf_digest_rows(0, &image.rows, gf_row_bytes(&format));
-        assert_int_equal(
-            gf_sink_open(in_directory(kinds[k].name), &format, NULL, &options, 1, &sink, NULL),
-            GF_OK);
-        assert_int_equal(sink->ops->write(sink, image.rows.data, image.stride, format.height, NULL),
-                         GF_OK);
-        assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
-        assert_int_equal(gf_read_back(sink, &format, &limits, digest, &error), GF_OK);
+        assert_ok(
+            gf_sink_open(in_directory(kinds[k].name), &format, NULL, &options, 1, &sink, NULL));
+        assert_ok(sink->ops->write(sink, image.rows.data, image.stride, format.height, NULL));
+        assert_ok(sink->ops->finish(sink, NULL, NULL));
+        assert_ok(gf_read_back(sink, &format, &limits, digest, &why));
         gf_row(&image.rows, 20)[5] ^= 1;
         digest = gf_digest_rows(0, &image.rows, gf_row_bytes(&format));
-        assert_int_equal(gf_read_back(sink, &format, &limits, digest, &error),
+        assert_int_equal(gf_read_back(sink, &format, &limits, digest, &why),
                          kinds[k].exact ? GF_FAILED : GF_OK);
         if (kinds[k].exact)
-            assert_message(&error, "differ from the computed rows");
+            assert_message(&why, "differ from the computed rows");
         sink->ops->close(sink);
         test_image_free(&image);
     }
@@ -217,13 +214,11 @@ TEST(golden_counts_against_memory) {
             .backend = "cpu", .threads = 2, .max_memory = 100000, .verify = verify};
         gf_engine *engine;
         gf_report report;
-        gf_error error = {0};
-        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+        assert_ok(gf_engine_open(&options, &engine, NULL));
         assert_ok(
             test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
                                            &pixels, out.rows.data, out.stride, .report = &report},
-                            &error),
-            &error);
+                            &why));
         rows[verify] = report.rows_per_strip;
         gf_engine_close(engine);
     }

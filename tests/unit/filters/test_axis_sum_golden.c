@@ -94,7 +94,7 @@ TEST(states_merge) {
     assert_non_null(plan);
     plan->in = (gf_format){3, 1, 1, GF_U16, false};
     plan->inputs = 1;
-    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    assert_ok(filter->plan(settings, plan, NULL));
     assert_int_equal(plan->state_bytes, 24);
     uint64_t sums[3] = {1, UINT64_C(0xffffffff), UINT64_C(1) << 60};
     const uint64_t more[3] = {2, 1, UINT64_C(1) << 60};
@@ -157,11 +157,9 @@ TEST(special_numbers) {
 
 TEST(large_results_are_rejected) {
     static uint8_t rows[1000];
-    gf_error error;
-    assert_int_equal(test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows,
-                                        7999, &error),
-                     GF_FAILED);
-    assert_non_null(strstr(error.message, "--max-memory"));
+    assert_error(
+        test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows, 7999, &why),
+        GF_FAILED, "--max-memory");
 }
 
 int main(void) {

@@ -81,12 +81,10 @@ static uint64_t count_golden(const gf_settings *settings, const test_image *in) 
     gf_engine *engine = open_engine("golden", 1, 0);
     test_image out = test_image_new(in->format, 0);
     uint64_t count = 0;
-    assert_int_equal(
-        test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &in->format,
-                                       &(gf_pixels){in->rows.data, in->stride}, out.rows.data,
-                                       out.stride},
-                        NULL),
-        GF_OK);
+    assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
+                                             &in->format, &(gf_pixels){in->rows.data, in->stride},
+                                             out.rows.data, out.stride},
+                              NULL));
     for (uint64_t y = 0; y < in->format.height; y++)
         count += count_one_by_one(&in->format, gf_row(&out.rows, y));
     test_image_free(&out);
@@ -98,11 +96,9 @@ static gf_step_report run(gf_engine *engine, const gf_settings *settings, const 
                           const char *out, const char *compression) {
     const gf_file_options options = {.force = true, .write.compression = compression};
     gf_step_report report;
-    gf_error error = {0};
     assert_ok(test_run_files(&(test_files){engine, gf_filter_find("smooth"), settings, &in, out,
                                            &options, .output = &report},
-                             &error),
-              &error);
+                             &why));
     return report;
 }
 
@@ -216,10 +212,9 @@ TEST(counts_in_batches) {
             .files = {.force = true},
             .done = keep_report,
             .context = reports};
-        assert_int_equal(test_run_batch_on(&(test_batch){variant % 3 ? &on : NULL, smooth, settings,
-                                                         items, ITEMS, &options},
-                                           NULL),
-                         GF_OK);
+        assert_ok(test_run_batch_on(
+            &(test_batch){variant % 3 ? &on : NULL, smooth, settings, items, ITEMS, &options},
+            NULL));
         for (int i = 0; i < ITEMS; i++) {
             assert_true(reports[i].counted != 0);
             assert_int_equal(reports[i].clipped, want[i]);
@@ -261,12 +256,10 @@ TEST(brightness_of_flat_areas) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_settings *settings = test_settings(gf_filter_find("smooth"), cases[i].text);
         gf_step_report report;
-        assert_int_equal(
-            test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
-                                           &(gf_pixels){in.rows.data, in.stride}, out.rows.data,
-                                           out.stride, .output = &report},
-                            NULL),
-            GF_OK);
+        assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
+                                                 &format, &(gf_pixels){in.rows.data, in.stride},
+                                                 out.rows.data, out.stride, .output = &report},
+                                  NULL));
         const double middle = (double)((float *)(void *)gf_row(&out.rows, 15))[20];
         if (fabs(report.brightness - cases[i].factor) > 1e-6 ||
             fabs(middle - cases[i].factor) > 1e-5 || strcmp(report.advice, cases[i].advice) != 0)

@@ -196,7 +196,7 @@ TEST(special_numbers) {
                                    {(unsigned char *)&pair[1], sizeof *pair, 7, 1}},
                             .out = {.y0 = 7, .rows = 1},
                             .records = (unsigned char *)&record};
-    assert_int_equal(filter->golden(&plan.head, &strip, NULL), GF_OK);
+    assert_ok(filter->golden(&plan.head, &strip, NULL));
     assert_int_equal(record.a, 0xffc12345);
     assert_int_equal(record.b, 0x7f800001);
     assert_int_equal(record.first, 0);
@@ -204,7 +204,7 @@ TEST(special_numbers) {
     const gf_strip same = {.in = {{(unsigned char[]){9}, 1, 0, 1}, {(unsigned char[]){9}, 1, 0, 1}},
                            .out = {.rows = 1},
                            .records = (unsigned char *)&record};
-    assert_int_equal(filter->golden(&plan.head, &same, NULL), GF_OK);
+    assert_ok(filter->golden(&plan.head, &same, NULL));
     assert_int_equal(record.first, UINT64_MAX);
     assert_int_equal(record.a, 0);
     assert_int_equal(record.b, 0);
@@ -397,10 +397,10 @@ TEST(draws_only_with_diff) {
     const gf_format format = {7, 5, 2, GF_F32, true};
     gf_format out;
     gf_settings *settings = test_settings(filter, "");
-    assert_int_equal(test_filter_output(filter, settings, &format, &out, NULL), GF_OK);
+    assert_ok(test_filter_output(filter, settings, &format, &out, NULL));
     assert_int_equal(out.width, 0);
-    assert_int_equal(gf_settings_set(settings, "diff", "d.png", NULL), GF_OK);
-    assert_int_equal(test_filter_output(filter, settings, &format, &out, NULL), GF_OK);
+    assert_ok(gf_settings_set(settings, "diff", "d.png", NULL));
+    assert_ok(test_filter_output(filter, settings, &format, &out, NULL));
     assert_true(gf_format_equal(&out, &(gf_format){7, 5, 3, GF_U8, false}));
     gf_settings_free(settings);
 }

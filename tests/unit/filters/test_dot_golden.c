@@ -159,8 +159,7 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
     gf_plan *plan;
     void *data;
     gf_result *result;
-    gf_error error = {0};
-    assert_ok(gf_plan_new(filter, settings, &format, &plan, &error), &error);
+    assert_ok(gf_plan_new(filter, settings, &format, &plan, &why));
     unsigned char *rows = malloc((size_t)format.height * plan->record);
     assert_non_null(rows);
     for (uint64_t y = 0; y < format.height; y++)
@@ -168,12 +167,11 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
     const uint64_t cut = format.height / 3;
     gf_rows first = {rows, plan->record, 0, cut};
     gf_rows second = {gf_row(&first, cut), plan->record, cut, format.height - cut};
-    assert_int_equal(
-        filter->measure->open(plan, &(gf_measure_options){.name = "test"}, &data, &error), GF_OK);
-    assert_int_equal(filter->measure->rows(plan, data, &first, &error), GF_OK);
-    assert_int_equal(filter->measure->rows(plan, data, &second, &error), GF_OK);
-    assert_int_equal(filter->measure->finish(plan, data, NULL, &error), GF_OK);
-    assert_int_equal(gf_result_new(filter, plan, data, &result, &error), GF_OK);
+    assert_ok(filter->measure->open(plan, &(gf_measure_options){.name = "test"}, &data, &why));
+    assert_ok(filter->measure->rows(plan, data, &first, &why));
+    assert_ok(filter->measure->rows(plan, data, &second, &why));
+    assert_ok(filter->measure->finish(plan, data, NULL, &why));
+    assert_ok(gf_result_new(filter, plan, data, &result, &why));
     free(rows);
     gf_settings_free(settings);
     return result;
@@ -218,17 +216,16 @@ TEST(rejects_rows_too_wide_for_64_bits) {
     gf_settings *settings = test_settings(filter, "");
     gf_format format = {4295098371, 1, 1, GF_U16, false}; /* the largest: 2^64 / 65535^2 */
     gf_format out;
-    gf_error error = {0};
-    assert_int_equal(test_filter_output(filter, settings, &format, &out, &error), GF_OK);
+    assert_ok(test_filter_output(filter, settings, &format, &out, &why));
     format.width++;
-    assert_int_equal(test_filter_output(filter, settings, &format, &out, &error), GF_FAILED);
-    assert_string_equal(error.message,
+    assert_int_equal(test_filter_output(filter, settings, &format, &out, &why), GF_FAILED);
+    assert_string_equal(why.message,
                         "dot: rows of 4295098372 pixels are too wide for exact 64-bit sums of u16 "
                         "products; the limit is 4295098371 pixels");
     format.type = GF_U8;
-    assert_int_equal(test_filter_output(filter, settings, &format, &out, &error), GF_OK);
+    assert_ok(test_filter_output(filter, settings, &format, &out, &why));
     format.type = GF_F32;
-    assert_int_equal(test_filter_output(filter, settings, &format, &out, &error), GF_OK);
+    assert_ok(test_filter_output(filter, settings, &format, &out, &why));
     gf_settings_free(settings);
 }
 

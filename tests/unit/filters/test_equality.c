@@ -127,9 +127,7 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
                                     .state = state + TEST_MARGIN,
                                     .payload = payloads + part * stride,
                                     .constants = strip.plan->constants};
-            assert_int_equal(
-                gf_compute_part(strip.plan, &piece, part, parts, scratch, (gf_isa)isa, NULL),
-                GF_OK);
+            assert_ok(gf_compute_part(strip.plan, &piece, part, parts, scratch, (gf_isa)isa, NULL));
             if (!test_painted(payloads + part * stride + capacity, payloads + (part + 1) * stride))
                 fail_msg("%s '%s': a payload is too long, seed %" PRIu64, filter->info.name, text,
                          seed);

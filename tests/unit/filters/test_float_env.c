@@ -112,16 +112,15 @@ static bool make_job(const gf_filter *filter, const char *text, gf_type type, ui
 static void run_memory(job *j, gf_engine *engine, const host *h, test_image *out,
                        gf_result **result) {
     gf_pixels pixels[2];
-    gf_error error = {0};
     pixels_of(j, pixels);
     enter(h);
     const gf_status status =
         test_run_memory(&(test_memory){engine, j->filter, j->settings, &j->in[0].format, pixels,
                                        out->rows.data, out->stride, .result = result},
-                        &error);
+                        &why);
     leave(h, j->what);
     if (status)
-        fail_msg("%s: %s", j->what, error.message);
+        fail_msg("%s: %s", j->what, why.message);
 }
 
 /* Reading a cell computes its value: read some cells in the host's environment. */
@@ -180,15 +179,14 @@ static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
     pixels_of(j, pixels + 2);
     const gf_out_pixels out[2] = {{j->got.rows.data, j->got.stride},
                                   {second.rows.data, second.stride}};
-    gf_error error = {0};
     enter(h);
     const gf_status status =
         test_run_list(&(test_list){engine, j->filter, j->settings, &j->in[0].format, 2, pixels,
                                    j->want.memory ? out : NULL, .result = results},
-                      &error);
+                      &why);
     leave(h, j->what);
     if (status)
-        fail_msg("%s: %s", j->what, error.message);
+        fail_msg("%s: %s", j->what, why.message);
     if (j->want.memory &&
         (!test_same(&j->want, &j->got, j->what) || !test_same(&j->want, &second, j->what)))
         fail_msg("%s, batch: the image differs", h->name);
@@ -229,7 +227,6 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     const gf_file_options options = {.force = true};
     char float_path[1200], byte_path[1200], out_paths[4][1200];
     unsigned char *all = NULL;
-    gf_error error = {0};
     snprintf(float_path, sizeof float_path, "%s", in_directory("in.pfm"));
     snprintf(byte_path, sizeof byte_path, "%s", in_directory("in.png"));
     for (int i = 0; i < 4; i++)
@@ -242,17 +239,17 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     gf_engine *engine = open_engine(backend, 2);
     gf_settings *settings = test_settings(smooth, "radius=3 axis=xy"),
                 *counting = test_settings(hist, "bins=7 extract=2 range=-0.3,1.7");
-    assert_int_equal(gf_settings_set(counting, "out", out_paths[1], NULL), GF_OK);
+    assert_ok(gf_settings_set(counting, "out", out_paths[1], NULL));
     enter(h);
-    gf_status status = test_run_files(
-        &(test_files){engine, smooth, settings, &in, out_paths[0], &options}, &error);
+    gf_status status =
+        test_run_files(&(test_files){engine, smooth, settings, &in, out_paths[0], &options}, &why);
     if (!status)
-        status = test_run_files(&(test_files){engine, hist, counting, &in, NULL, &options}, &error);
+        status = test_run_files(&(test_files){engine, hist, counting, &in, NULL, &options}, &why);
     if (!status)
-        status = test_run_batch(smooth, settings, items, 2, &batch, &error);
+        status = test_run_batch(smooth, settings, items, 2, &batch, &why);
     leave(h, "files");
     if (status)
-        fail_msg("%s", error.message);
+        fail_msg("%s", why.message);
     gf_engine_close(engine);
     gf_settings_free(settings);
     gf_settings_free(counting);

@@ -157,11 +157,9 @@ TEST(range_of_the_data) {
         {"bins=2 range=data", 2, 1, 1, GF_F32, zeros, "bins.from: 0 0; .grey: 0 2"},
     };
     test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
-    gf_error error;
-    assert_int_equal(test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32, false},
-                                        none, 0, &error),
-                     GF_FAILED);
-    assert_non_null(strstr(error.message, "no finite sample; give --range LO,HI"));
+    assert_error(test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32, false}, none,
+                                    0, &why),
+                 GF_FAILED, "no finite sample; give --range LO,HI");
 }
 
 /* Extremes include infinities, with and without finite samples. */
@@ -446,14 +444,14 @@ TEST(statistics_of_many_samples) {
         gf_plan *plan;
         gf_result *result;
         void *data;
-        assert_int_equal(gf_plan_new(hist, settings, &format, &plan, NULL), GF_OK);
+        assert_ok(gf_plan_new(hist, settings, &format, &plan, NULL));
         uint64_t *counts = calloc(1, (size_t)plan->state_bytes);
         assert_non_null(counts);
         counts[0] = (UINT64_C(1) << 47) + more;
         counts[65535] = UINT64_C(1) << 47;
-        assert_int_equal(hist->measure->open(plan, &keep, &data, NULL), GF_OK);
-        assert_int_equal(hist->measure->finish(plan, data, counts, NULL), GF_OK);
-        assert_int_equal(gf_result_new(hist, plan, data, &result, NULL), GF_OK);
+        assert_ok(hist->measure->open(plan, &keep, &data, NULL));
+        assert_ok(hist->measure->finish(plan, data, counts, NULL));
+        assert_ok(gf_result_new(hist, plan, data, &result, NULL));
         test_column(result, "statistics", "count", more ? "281474976710657" : "281474976710656");
         test_column(result, "statistics", "std", more ? "" : "32767.5");
         gf_result_free(result);
@@ -516,7 +514,7 @@ TEST(states_merge) {
     assert_non_null(plan);
     plan->in = (gf_format){1, 1, 1, GF_F32, false};
     plan->inputs = 1;
-    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    assert_ok(filter->plan(settings, plan, NULL));
     assert_int_equal(plan->state_bytes, 40); /* two bins; NaN, below and above */
     uint64_t counts[5] = {UINT64_C(0xffffffff), 5, 0};
     const uint64_t more[5] = {1, UINT64_C(1) << 62, UINT64_C(1) << 33};
@@ -549,20 +547,18 @@ TEST(rejects_invalid_settings) {
     };
     static const uint8_t pixel[4];
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
-        gf_error error;
-        assert_int_equal(test_measure_error("hist", invalid[i].text,
-                                            (gf_format){1, 1, invalid[i].channels, GF_U8,
-                                                        invalid[i].channels % 2 == 0},
-                                            pixel, 0, &error),
-                         GF_USAGE);
-        assert_non_null(strstr(error.message, invalid[i].part));
+        assert_error(test_measure_error("hist", invalid[i].text,
+                                        (gf_format){1, 1, invalid[i].channels, GF_U8,
+                                                    invalid[i].channels % 2 == 0},
+                                        pixel, 0, &why),
+                     GF_USAGE, invalid[i].part);
     }
     gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     static const char *const ranges[] = {"1",    "1,1", "2,1", "nan,1",          "0,inf",
                                          "1,2,", ",2",  "1;2", "-1e308,1.7e308", "0x1,2"};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
         assert_int_equal(gf_settings_set(settings, "range", ranges[i], NULL), GF_USAGE);
-    assert_int_equal(gf_settings_set(settings, "range", "-0.5,1e3", NULL), GF_OK);
+    assert_ok(gf_settings_set(settings, "range", "-0.5,1e3", NULL));
     assert_int_equal(gf_settings_set(settings, "bins", "0", NULL), GF_USAGE);
     assert_int_equal(gf_settings_set(settings, "bins", "65537", NULL), GF_USAGE);
     gf_settings_free(settings);
@@ -572,15 +568,12 @@ TEST(rejects_invalid_settings) {
 TEST(kept_samples_are_bounded) {
     static uint8_t pixels[1000000];
     const gf_format format = {1000, 1000, 1, GF_U8, false};
-    gf_error error;
-    assert_int_equal(
-        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000, &error),
-        GF_FAILED);
-    assert_non_null(strstr(error.message, "are kept in memory until the end"));
-    assert_non_null(strstr(error.message, "--max-memory"));
-    assert_int_equal(
-        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 19000000, &error),
-        GF_OK);
+    assert_error(
+        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000, &why),
+        GF_FAILED, "are kept in memory until the end");
+    assert_non_null(strstr(why.message, "--max-memory"));
+    assert_ok(
+        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 19000000, &why));
 }
 
 /* Two payloads of two rows each. A count of more samples than fit in a payload is a difference. */
@@ -589,7 +582,7 @@ TEST(payloads_that_exceed_their_memory_are_rejected) {
     const gf_format format = {4, 4, 1, GF_U8, false};
     gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");
     gf_plan *plan;
-    assert_int_equal(gf_plan_new(hist, settings, &format, &plan, NULL), GF_OK);
+    assert_ok(gf_plan_new(hist, settings, &format, &plan, NULL));
     const size_t stride = hist->payload->bytes(plan, 2);
     gf_payloads golden = {calloc(2, stride), stride, 2}, got = {calloc(2, stride), stride, 2};
     assert_non_null(golden.data);

@@ -130,7 +130,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
         .in = {{(unsigned char *)values, 0, 0, 1}}, .out = {.rows = 1}, .state = counts};
     memset(counts, 0, plan.counters * sizeof *counts);
     memset(want, 0, plan.counters * sizeof *want);
-    assert_int_equal(gf_hist_golden(&plan.head, &strip, NULL), GF_OK);
+    assert_ok(gf_hist_golden(&plan.head, &strip, NULL));
     for (int64_t v = 0; v <= max; v++) {
         const int64_t bin = (v - lo) * count / (hi - lo);
         want[v < lo ? count + 1 : v > hi ? count + 2 : v == hi ? count - 1 : bin]++;

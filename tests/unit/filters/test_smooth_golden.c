@@ -83,12 +83,10 @@ static void run_on(const char *backend, const char *parameters, const test_image
     const gf_pixels pixels = {in->rows.data, in->stride};
     gf_engine_options options = {.backend = backend};
     gf_engine *engine = NULL;
-    gf_error error = {0};
-    if (gf_engine_open(&options, &engine, &error) ||
-        test_run_memory(&(test_memory){engine, filter, settings, &in->format, &pixels,
-                                       out->rows.data, out->stride},
-                        &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_engine_open(&options, &engine, &why));
+    assert_ok(test_run_memory(
+        &(test_memory){engine, filter, settings, &in->format, &pixels, out->rows.data, out->stride},
+        &why));
     gf_engine_close(engine);
     gf_settings_free(settings);
 }

@@ -11,8 +11,7 @@ static gf_plan *plan_of(const char *text, gf_format format) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
-    gf_error error = {0};
-    assert_ok(gf_plan_new(filter, settings, &format, &plan, &error), &error);
+    assert_ok(gf_plan_new(filter, settings, &format, &plan, &why));
     gf_settings_free(settings);
     return plan;
 }
@@ -70,7 +69,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
     gf_plan *plan = plan_of(text, in->format);
     test_image want = test_image_new(in->format, 0);
     const gf_strip golden = {.in = {in->rows}, .out = want.rows};
-    assert_int_equal(filter->golden(plan, &golden, NULL), GF_OK);
+    assert_ok(filter->golden(plan, &golden, NULL));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;

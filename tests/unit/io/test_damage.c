@@ -56,9 +56,8 @@ static void make_written(const damage_case *kind, const char *path) {
     const gf_format format = {WIDTH, HEIGHT, kind->channels, kind->type, kind->channels == 4};
     const gf_file_options options = {.write.tiff_compression = kind->compression, .force = true};
     unsigned char *pixels = damage_pixels(&format);
-    gf_error error = {0};
-    if (save_image(path, &format, pixels, NULL, &options, 5, &error) != GF_OK)
-        fail_msg("%s: %s", kind->name, error.message);
+    if (save_image(path, &format, pixels, NULL, &options, 5, &why) != GF_OK)
+        fail_msg("%s: %s", kind->name, why.message);
     free(pixels);
 }
 
@@ -284,10 +283,9 @@ typedef struct damage_count {
 
 static void damage_try(const damage_case *kind, const damage_image *intact,
                        const unsigned char *data, size_t size, size_t at, damage_count *count) {
-    gf_error error = {0};
-    damage_image image = damage_read(kind, data, size, &error);
+    damage_image image = damage_read(kind, data, size, &why);
     if (!image.pixels) {
-        assert_message(&error, "x.");
+        assert_message(&why, "x.");
         count->refused++;
     } else if (image.reported) {
         count->reported++;
@@ -329,14 +327,13 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
 static void damage_check(const damage_case *kind) {
     static const char *const names[] = {"cut", "zero", "flip"};
     char name[32];
-    gf_error error = {0};
     size_t size;
     snprintf(name, sizeof name, "x.%s", kind->extension);
     kind->make(kind, in_directory(name));
     unsigned char *data = test_bytes(in_directory(name), &size);
-    damage_image intact = damage_read(kind, data, size, &error);
+    damage_image intact = damage_read(kind, data, size, &why);
     if (!intact.pixels || intact.reported)
-        fail_msg("%s: the intact file: %s", kind->name, error.message);
+        fail_msg("%s: the intact file: %s", kind->name, why.message);
     unsigned silent = 0;
     for (int how = 0; how < KINDS; how++) {
         const damage_count count = damage_all(kind, how, &intact, data, size);

@@ -12,29 +12,27 @@
 TEST(peeks_without_consuming) {
     static const char text[] = "0123456789abcdefghijklmnopqrstuvwxyz";
     gf_input input;
-    gf_error error = {0};
     char got[64] = "";
     size_t count;
     put_bytes(in_directory("a"), text, 36);
-    assert_int_equal(gf_input_open(&input, in_directory("a"), &error), GF_OK);
+    assert_ok(gf_input_open(&input, in_directory("a"), &why));
     assert_true(input.regular);
     assert_int_equal(input.size, 36);
     assert_int_equal(input.head_size, GF_PEEK);
     assert_memory_equal(input.head, text, GF_PEEK);
     for (size_t at = 0; at < 35; at += 5) {
-        assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+        assert_ok(gf_input_read(&input, got, 5, &count, &why));
         assert_int_equal(count, 5);
         assert_memory_equal(got, text + at, 5);
         assert_int_equal(input.offset, at + 5);
-        assert_int_equal(gf_input_read_at(&input, got, 10, at / 2, &error), GF_OK);
+        assert_ok(gf_input_read_at(&input, got, 10, at / 2, &why));
         assert_memory_equal(got, text + at / 2, 10);
     }
-    assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+    assert_ok(gf_input_read(&input, got, 5, &count, &why));
     assert_int_equal(count, 1);
-    assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+    assert_ok(gf_input_read(&input, got, 5, &count, &why));
     assert_int_equal(count, 0);
-    assert_int_equal(gf_input_read_at(&input, got, 10, 30, &error), GF_FAILED);
-    assert_message(&error, "ends too early");
+    assert_error(gf_input_read_at(&input, got, 10, 30, &why), GF_FAILED, "ends too early");
     gf_input_close(&input);
     gf_input_close(&input);
 }
@@ -42,14 +40,12 @@ TEST(peeks_without_consuming) {
 TEST(rejects_unreadable_inputs) {
     gf_input input;
     gf_source *source;
-    gf_error error = {0};
-    assert_int_equal(gf_input_open(&input, test_directory, &error), GF_FAILED);
-    assert_message(&error, "is a directory");
+    assert_error(gf_input_open(&input, test_directory, &why), GF_FAILED, "is a directory");
     assert_open_fails(in_directory("none.png"), NULL,
                       "none.png: cannot open: No such file or directory");
     put_bytes(in_directory("a\nb.png"), "", 0);
-    assert_int_equal(gf_source_open(in_directory("a\nb.png"), NULL, &source, &error), GF_FAILED);
-    assert_message(&error, "b.png: the file is empty");
+    assert_error(gf_source_open(in_directory("a\nb.png"), NULL, &source, &why), GF_FAILED,
+                 "b.png: the file is empty");
 }
 
 /* ---- choosing a format ----------------------------------------------------------------------- */
@@ -57,27 +53,24 @@ TEST(rejects_unreadable_inputs) {
 TEST(chooses_the_format) {
     const gf_format format = {1, 1, 1, GF_U8, false};
     gf_sink *sink;
-    gf_error error = {0};
     size_t size;
     for (size_t i = 0; gf_names(GF_NAMES_FORMAT)[i] != NULL; i++)
         assert_string_not_equal(gf_names(GF_NAMES_FORMAT)[i], "");
-    assert_int_equal(gf_sink_open(in_directory("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
-                     GF_USAGE);
-    assert_message(&error,
-                   "out.xyz: cannot infer the format from this name; use a known extension "
-                   "such as .png, or --format");
-    assert_int_equal(gf_sink_open(in_directory("png"), &format, NULL, NULL, 1, &sink, &error),
+    assert_error(gf_sink_open(in_directory("out.xyz"), &format, NULL, NULL, 1, &sink, &why),
+                 GF_USAGE,
+                 "out.xyz: cannot infer the format from this name; use a known extension "
+                 "such as .png, or --format");
+    assert_int_equal(gf_sink_open(in_directory("png"), &format, NULL, NULL, 1, &sink, &why),
                      GF_USAGE);
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.write.format = "pam"};
-    assert_int_equal(save_image(in_directory("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
+    assert_ok(save_image(in_directory("x.png"), &format, "a", NULL, &pam, 1, &why));
     unsigned char *data = test_bytes(in_directory("x.png"), &size);
     assert_memory_equal(data, "P7\n", 3);
     free(data);
     const gf_file_options unknown = {.write.format = "webp"};
-    assert_int_equal(gf_sink_open(in_directory("y.png"), &format, NULL, &unknown, 1, &sink, &error),
-                     GF_USAGE);
-    assert_message(&error, "--format: cannot write 'webp'");
+    assert_error(gf_sink_open(in_directory("y.png"), &format, NULL, &unknown, 1, &sink, &why),
+                 GF_USAGE, "--format: cannot write 'webp'");
 }
 
 /* Write to standard output in a child, where it is a file. The default format there is PNG. */
@@ -89,10 +82,9 @@ TEST(writes_standard_output) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        gf_error error = {0};
         int fd = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
         bool done = dup2(fd, STDOUT_FILENO) == STDOUT_FILENO &&
-                    save_image("-", &format, "a", NULL, NULL, 1, &error) == GF_OK;
+                    save_image("-", &format, "a", NULL, NULL, 1, &why) == GF_OK;
         _exit(done ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

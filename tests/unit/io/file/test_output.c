@@ -49,15 +49,13 @@ TEST(keeps_existing_files_without_force) {
 
 /* Create the target while its output is written or, with late, just before the rename. */
 static void keep_created(bool late) {
-    gf_error error = {0};
     gf_output *output = open_output(in_directory("a"), false);
     put_output(output, "ours");
     if (late)
-        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        assert_ok(gf_output_prepare(output, &why));
     put_bytes(in_directory("a"), "theirs", 6);
-    assert_int_equal(late ? gf_output_commit(output, &error) : gf_output_prepare(output, &error),
-                     GF_FAILED);
-    assert_message(&error, "/a: already exists; use --force to replace it");
+    assert_error(late ? gf_output_commit(output, &why) : gf_output_prepare(output, &why), GF_FAILED,
+                 "/a: already exists; use --force to replace it");
     gf_output_close(output);
     assert_bytes(in_directory("a"), "theirs", 6);
     assert_int_equal(count_files(false), 1);
@@ -71,11 +69,10 @@ TEST(keeps_files_created_during_the_run) {
 
 /* Check that a prepared output is complete and has no name yet. */
 TEST(prepares_before_it_names) {
-    gf_error error = {0};
     put_bytes(in_directory("a"), "old", 3);
     gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new");
-    assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+    assert_ok(gf_output_prepare(output, &why));
     assert_bytes(in_directory("a"), "old", 3);
     assert_int_equal(count_files(false), 1 + unfinished(1));
     gf_output_close(output);
@@ -132,14 +129,13 @@ TEST(rejects_a_second_output_to_a_pipe) {
 
 TEST(commits_a_separate_file) {
     gf_output_file *file;
-    gf_error error = {0};
-    assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &error), GF_OK);
+    assert_ok(gf_output_file_open(in_directory("a"), NULL, &file, &why));
     assert_int_equal(access(in_directory("a"), F_OK), -1);
-    assert_int_equal(gf_output_file_write(file, "text", 4, &error), GF_OK);
-    assert_int_equal(gf_output_commit(file, &error), GF_OK);
+    assert_ok(gf_output_file_write(file, "text", 4, &why));
+    assert_ok(gf_output_commit(file, &why));
     gf_output_file_close(file);
     assert_bytes(in_directory("a"), "text", 4);
-    assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &error), GF_FAILED);
+    assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &why), GF_FAILED);
     assert_null(file);
     gf_output_file_close(file);
     assert_int_equal(count_files(false), 1);
@@ -157,17 +153,15 @@ TEST(writes_devices_directly) {
 
 TEST(reports_a_full_disk) {
     static const char text[200000];
-    gf_error error = {0};
     if (access("/dev/full", W_OK) != 0)
         test_skip("/dev/full does not exist");
     gf_output *output = open_output("/dev/full", false);
     put_output(output, "buffered");
-    assert_int_equal(gf_output_prepare(output, &error), GF_FAILED);
-    assert_message(&error, "/dev/full: cannot write: No space left on device");
+    assert_error(gf_output_prepare(output, &why), GF_FAILED,
+                 "/dev/full: cannot write: No space left on device");
     gf_output_close(output);
     output = open_output("/dev/full", false);
-    assert_int_equal(gf_output_write(output, text, sizeof text, &error), GF_FAILED);
-    assert_message(&error, "No space left");
+    assert_error(gf_output_write(output, text, sizeof text, &why), GF_FAILED, "No space left");
     gf_output_close(output);
 }
 
@@ -177,23 +171,22 @@ TEST(writes_every_byte) {
     static unsigned char all[700000];
     size_t used = 0;
     uint32_t seed = 1;
-    gf_error error = {0};
     for (size_t i = 0; i < sizeof all; i++)
         all[i] = (unsigned char)next_random(&seed);
     gf_output *output = open_output(in_directory("a"), false);
     assert_true(gf_output_seekable(output));
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        assert_int_equal(gf_output_write(output, all + used, pieces[i], &error), GF_OK);
+        assert_ok(gf_output_write(output, all + used, pieces[i], &why));
         used += pieces[i];
     }
     /* A seek first writes the buffer at its own offset. */
-    assert_int_equal(gf_output_seek(output, used + 500, &error), GF_OK);
-    assert_int_equal(gf_output_write(output, all + used + 500, 500, &error), GF_OK);
-    assert_int_equal(gf_output_seek(output, 5, &error), GF_OK);
-    assert_int_equal(gf_output_write(output, "\x00", 1, &error), GF_OK);
+    assert_ok(gf_output_seek(output, used + 500, &why));
+    assert_ok(gf_output_write(output, all + used + 500, 500, &why));
+    assert_ok(gf_output_seek(output, 5, &why));
+    assert_ok(gf_output_write(output, "\x00", 1, &why));
     all[5] = 0;
-    assert_int_equal(gf_output_seek(output, used, &error), GF_OK);
-    assert_int_equal(gf_output_write(output, all + used, 500, &error), GF_OK);
+    assert_ok(gf_output_seek(output, used, &why));
+    assert_ok(gf_output_write(output, all + used, 500, &why));
     commit(output);
     assert_bytes(in_directory("a"), all, used + 1000);
 }

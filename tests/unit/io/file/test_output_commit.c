@@ -8,12 +8,11 @@
 TEST(appear_together) {
     static const char *const names[] = {"a", "b", "c", "d"};
     gf_output *outputs[4];
-    gf_error error = {0};
     put_old("b");
     put_old("d");
     for (int i = 0; i < 4; i++)
         outputs[i] = complete(names[i], true);
-    assert_int_equal(gf_outputs_commit(outputs, 4, &error), GF_OK);
+    assert_ok(gf_outputs_commit(outputs, 4, &why));
     close_all(outputs, 4);
     for (int i = 0; i < 4; i++)
         assert_bytes(in_directory(names[i]), names[i], 1);
@@ -24,16 +23,15 @@ TEST(appear_together) {
 TEST(are_rolled_back) {
     static const char *const names[] = {"new", "old", "other", "older", "taken"};
     gf_output *outputs[5];
-    gf_error error = {0};
     put_old("old");
     put_old("older");
     const ino_t before = inode_of("old");
     for (int i = 0; i < 5; i++)
         outputs[i] = complete(names[i], i < 4);
     put_bytes(in_directory("taken"), "theirs", 6);
-    assert_int_equal(gf_outputs_commit(outputs, 5, &error), GF_FAILED);
-    assert_message(&error, "/taken: already exists; use --force to replace it");
-    assert_null(strstr(error.message, "before that"));
+    assert_error(gf_outputs_commit(outputs, 5, &why), GF_FAILED,
+                 "/taken: already exists; use --force to replace it");
+    assert_null(strstr(why.message, "before that"));
     close_all(outputs, 5);
     assert_int_equal(inode_of("old"), before);
     assert_bytes(in_directory("old"), "old", 3);
@@ -49,7 +47,6 @@ TEST(leave_nothing_after_any_failed_call) {
     unsigned failures = 0;
     for (unsigned call = 0; call == 0 || call <= strlen(all); call++) {
         gf_output *outputs[3];
-        gf_error error = {0};
         (void)count_files(true);
         (void)begin(state);
         put_old("b");
@@ -63,7 +60,7 @@ TEST(leave_nothing_after_any_failed_call) {
                 calls_setup.after += (all[i] & ~0x20) == calls_setup.fails;
             calls_setup.cause = EIO;
         }
-        const gf_status status = gf_outputs_commit(outputs, 3, &error);
+        const gf_status status = gf_outputs_commit(outputs, 3, &why);
         if (call == 0)
             memcpy(all, calls, sizeof all);
         close_all(outputs, 3);
@@ -73,7 +70,7 @@ TEST(leave_nothing_after_any_failed_call) {
                          status == GF_OK ? 1 : 3);
         if (status != GF_OK) {
             failures++;
-            assert_message(&error,
+            assert_message(&why,
                            ": cannot rename the output to its final name: Input/output error");
         }
     }
@@ -83,17 +80,16 @@ TEST(leave_nothing_after_any_failed_call) {
 
 TEST(report_failed_rollbacks) {
     gf_output *outputs[3];
-    gf_error error = {0};
     calls_setup.no_exchange = true;
     put_old("a");
     outputs[0] = complete("a", true);
     outputs[1] = complete("b", true);
     outputs[2] = complete("c", false);
     put_old("c");
-    assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
-    assert_message(&error, "/c: already exists; use --force to replace it; ");
-    assert_message(&error, "/a was already written");
-    assert_null(strstr(error.message, "/b was"));
+    assert_error(gf_outputs_commit(outputs, 3, &why), GF_FAILED,
+                 "/c: already exists; use --force to replace it; ");
+    assert_message(&why, "/a was already written");
+    assert_null(strstr(why.message, "/b was"));
     close_all(outputs, 3);
     assert_bytes(in_directory("a"), "a", 1);
     assert_int_equal(count_files(false), 2);
@@ -102,7 +98,6 @@ TEST(report_failed_rollbacks) {
 /* A replaced file that cannot be restored is kept under its temporary name. */
 TEST(keep_files_that_cannot_be_restored) {
     gf_output *outputs[2];
-    gf_error error = {0};
     char bytes[4] = "";
     put_old("a");
     outputs[0] = complete("a", true);
@@ -111,11 +106,11 @@ TEST(keep_files_that_cannot_be_restored) {
     calls_setup.fails = 'X';
     calls_setup.after = 1;
     calls_setup.cause = EIO;
-    assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
-    assert_message(&error, "/a was already written; the file that it replaced is now ");
+    assert_error(gf_outputs_commit(outputs, 2, &why), GF_FAILED,
+                 "/a was already written; the file that it replaced is now ");
     close_all(outputs, 2);
     assert_bytes(in_directory("a"), "a", 1);
-    FILE *kept = fopen(strrchr(error.message, ' ') + 1, "rb");
+    FILE *kept = fopen(strrchr(why.message, ' ') + 1, "rb");
     assert_non_null(kept);
     assert_int_equal(fread(bytes, 1, sizeof bytes, kept), 3);
     assert_memory_equal(bytes, "old", 3);
@@ -128,15 +123,14 @@ TEST(keep_files_that_cannot_be_restored) {
 TEST(create_deleted_targets) {
     for (int fails = 0; fails < 2; fails++) {
         gf_output *outputs[2];
-        gf_error error = {0};
         put_old("a");
         outputs[0] = complete("a", true);
         outputs[1] = complete("b", false);
         assert_int_equal(unlink(in_directory("a")), 0);
         if (fails)
             put_old("b");
-        assert_int_equal(gf_outputs_commit(outputs, 2, &error), fails ? GF_FAILED : GF_OK);
-        assert_null(strstr(error.message, "before that"));
+        assert_int_equal(gf_outputs_commit(outputs, 2, &why), fails ? GF_FAILED : GF_OK);
+        assert_null(strstr(why.message, "before that"));
         close_all(outputs, 2);
         assert_int_equal(count_files(false), fails ? 1 : 2);
         assert_bytes(in_directory(fails ? "b" : "a"), fails ? "old" : "a", fails ? 3 : 1);
@@ -149,15 +143,14 @@ TEST(create_deleted_targets) {
 TEST(do_not_move_directories) {
     for (int slot = 0; slot < 2; slot++) {
         gf_output *outputs[2];
-        gf_error error = {0};
         put_old("a");
         outputs[slot] = complete("a", true);
         outputs[1 - slot] = complete("b", true);
         assert_int_equal(unlink(in_directory("a")), 0);
         assert_int_equal(mkdir(in_directory("a"), 0700), 0);
         put_bytes(in_directory("a/in"), "", 0);
-        assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
-        assert_message(&error, "/a: cannot rename the output to its final name: Is a directory");
+        assert_error(gf_outputs_commit(outputs, 2, &why), GF_FAILED,
+                     "/a: cannot rename the output to its final name: Is a directory");
         close_all(outputs, 2);
         assert_int_equal(count_files(false), 1);
         assert_int_equal(unlink(in_directory("a/in")), 0);
@@ -168,7 +161,6 @@ TEST(do_not_move_directories) {
 /* In an append-only directory (chattr +a), files can be created but neither renamed nor removed. */
 TEST(create_no_temporary_that_cannot_be_removed) {
     gf_output *output;
-    gf_error error = {0};
     put_old("a");
     calls_setup.append_only = true;
     assert_no_output(
@@ -177,7 +169,7 @@ TEST(create_no_temporary_that_cannot_be_removed) {
         "write to another directory");
     assert_bytes(in_directory("a"), "old", 3);
     assert_int_equal(count_files(false), 1);
-    assert_int_equal(gf_output_open(in_directory("b"), NULL, false, &output, &error),
+    assert_int_equal(gf_output_open(in_directory("b"), NULL, false, &output, &why),
                      named ? GF_FAILED : GF_OK);
     if (output != NULL)
         commit(output);
@@ -186,9 +178,8 @@ TEST(create_no_temporary_that_cannot_be_removed) {
     if (!named) {
         output = complete("c", true);
         put_old("c");
-        assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
-        assert_message(&error,
-                       "/c: cannot rename the output to its final name: Operation not permitted");
+        assert_error(gf_output_commit(output, &why), GF_FAILED,
+                     "/c: cannot rename the output to its final name: Operation not permitted");
         gf_output_close(output);
         assert_int_equal(count_files(false), 3);
     }
@@ -196,16 +187,13 @@ TEST(create_no_temporary_that_cannot_be_removed) {
 
 /* The directory does not report that it is append-only. */
 TEST(report_a_temporary_that_cannot_be_removed) {
-    gf_error error = {0};
     put_old("a");
     gf_output *output = complete("a", true);
     calls_setup.keep_names = true;
-    assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
-    assert_message(
-        &error,
-        "/a: cannot rename the output to its final name: Operation not permitted; cannot "
-        "remove the temporary file ");
-    const char *last = strrchr(error.message, '/');
+    assert_error(gf_output_commit(output, &why), GF_FAILED,
+                 "/a: cannot rename the output to its final name: Operation not permitted; cannot "
+                 "remove the temporary file ");
+    const char *last = strrchr(why.message, '/');
     assert_non_null(last);
     assert_int_equal(strncmp(last, "/.a.gpufilter-", 14), 0);
     assert_int_equal(access(in_directory(last + 1), F_OK), 0);
@@ -223,7 +211,6 @@ static void replace_both(void) {
 /* A rollback keeps files that another process has created since. */
 TEST(keep_files_created_during_the_commit) {
     gf_output *outputs[3];
-    gf_error error = {0};
     put_old("b");
     outputs[0] = complete("a", false);
     outputs[1] = complete("b", true);
@@ -232,8 +219,7 @@ TEST(keep_files_created_during_the_commit) {
     calls_setup.after = named ? 1 : 2;
     calls_setup.cause = EEXIST;
     calls_setup.hook = replace_both;
-    assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
-    assert_message(&error, "/c: already exists");
+    assert_error(gf_outputs_commit(outputs, 3, &why), GF_FAILED, "/c: already exists");
     close_all(outputs, 3);
     assert_bytes(in_directory("a"), "theirs", 6);
     assert_bytes(in_directory("b"), "theirs", 6);
@@ -255,7 +241,7 @@ TEST(are_committed_with_signals_blocked) {
     calls_setup.fails = named ? 'N' : 'L';
     calls_setup.after = 1;
     calls_setup.hook = count_blocked_signals;
-    assert_int_equal(gf_outputs_commit(outputs, 2, NULL), GF_OK);
+    assert_ok(gf_outputs_commit(outputs, 2, NULL));
     close_all(outputs, 2);
     assert_int_equal(blocked, 3);
     count_blocked_signals();

@@ -12,7 +12,7 @@ TEST(are_reachable_before_the_commit) {
     assert_int_equal(stat(gf_output_pending_path(output), &before), 0);
     assert_int_equal(before.st_size, 1);
     assert_int_equal(count_files(false), named);
-    assert_int_equal(gf_output_commit(output, NULL), GF_OK);
+    assert_ok(gf_output_commit(output, NULL));
     gf_output_close(output);
     struct stat after;
     assert_int_equal(stat(in_directory("a"), &after), 0);
@@ -45,7 +45,7 @@ TEST(use_temporary_names_without_proc) {
     calls_setup.no_proc = true;
     gf_output *output = complete("a", false);
     assert_int_equal(count_files(false), 1);
-    assert_int_equal(gf_output_commit(output, NULL), GF_OK);
+    assert_ok(gf_output_commit(output, NULL));
     gf_output_close(output);
     assert_bytes(in_directory("a"), "a", 1);
 }
@@ -58,7 +58,6 @@ TEST(are_copied_if_they_cannot_be_linked) {
     for (size_t k = 0; k < 2 * sizeof causes / sizeof *causes; k++) {
         const bool fails = k % 2 != 0;
         gf_output *outputs[3];
-        gf_error error = {0};
         put_old("a");
         assert_int_equal(chmod(in_directory("a"), 0604), 0);
         const ino_t before = inode_of("a");
@@ -68,11 +67,11 @@ TEST(are_copied_if_they_cannot_be_linked) {
         if (fails)
             put_old("c");
         calls_setup.link_error = causes[k / 2];
-        const gf_status status = gf_outputs_commit(outputs, 3, &error);
+        const gf_status status = gf_outputs_commit(outputs, 3, &why);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails)
-            assert_message(&error, "/c: already exists");
-        assert_null(strstr(error.message, "before that"));
+            assert_message(&why, "/c: already exists");
+        assert_null(strstr(why.message, "before that"));
         close_all(outputs, 3);
         assert_int_equal(count_files(false), fails ? 2 : 3);
         assert_int_equal(stat(in_directory("a"), &info), 0);
@@ -94,21 +93,20 @@ TEST(are_copied_completely) {
         return; /* unnamed files only */
     static const unsigned char bytes[200000] = {[70000] = 7, [199999] = 9};
     for (int fails = 0; fails < 2; fails++) {
-        gf_error error = {0};
         put_old("a");
         gf_output *output = open_as("a", true, GF_SYNC_REPLACING);
-        assert_int_equal(gf_output_write(output, bytes, sizeof bytes, &error), GF_OK);
-        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        assert_ok(gf_output_write(output, bytes, sizeof bytes, &why));
+        assert_ok(gf_output_prepare(output, &why));
         calls[0] = '\0';
         calls_setup.link_error = EPERM;
         calls_setup.fails = fails ? 'D' : 0;
         calls_setup.cause = ENOSPC;
-        assert_int_equal(gf_output_commit(output, &error), fails ? GF_FAILED : GF_OK);
+        assert_int_equal(gf_output_commit(output, &why), fails ? GF_FAILED : GF_OK);
         gf_output_close(output);
         assert_string_equal(calls, fails ? "ld" : "lDR");
         if (fails) {
             assert_message(
-                &error, "/a: cannot rename the output to its final name: No space left on device");
+                &why, "/a: cannot rename the output to its final name: No space left on device");
             assert_bytes(in_directory("a"), "old", 3);
         } else {
             assert_bytes(in_directory("a"), bytes, sizeof bytes);

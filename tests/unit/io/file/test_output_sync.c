@@ -5,12 +5,10 @@
 /* Check the system calls that prepare and commit one output. */
 static void assert_calls(const char *name, bool force, gf_sync sync, const char *nameless,
                          const char *temporary) {
-    gf_error error = {0};
     gf_output *output = open_as(name, force, sync);
-
     calls[0] = '\0';
-    if (gf_output_prepare(output, &error) != GF_OK || gf_output_commit(output, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_output_prepare(output, &why));
+    assert_ok(gf_output_commit(output, &why));
     gf_output_close(output);
     assert_string_equal(calls, named ? temporary : nameless);
 }
@@ -27,16 +25,15 @@ TEST(sync_before_they_appear) {
 
 /* The target appears while the output is written or, with late, between prepare and commit. */
 TEST(sync_before_they_replace_new_targets) {
-    gf_error error = {0};
     for (int late = 0; late < 2; late++) {
         gf_output *output = open_as("a", true, GF_SYNC_REPLACING);
         if (late)
-            assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+            assert_ok(gf_output_prepare(output, &why));
         put_old("a");
         calls[0] = '\0';
         if (!late)
-            assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-        assert_int_equal(gf_output_commit(output, &error), GF_OK);
+            assert_ok(gf_output_prepare(output, &why));
+        assert_ok(gf_output_commit(output, &why));
         gf_output_close(output);
         assert_bytes(in_directory("a"), "", 0);
         if (late && !named)
@@ -54,19 +51,18 @@ TEST(report_disk_errors) {
                                            "/a: is complete, but may be lost in a power failure: "
                                            "cannot fsync its directory: Input/output error"};
     for (unsigned i = 0; i < 3; i++) {
-        gf_error error = {0};
         put_old("a");
         gf_output *output = open_as("a", true, i == 0 ? GF_SYNC_REPLACING : GF_SYNC_ALWAYS);
         calls[0] = '\0';
         calls_setup.fails = fails[i];
         calls_setup.after = i / 2;
         calls_setup.cause = EIO;
-        gf_status status = gf_output_prepare(output, &error);
+        gf_status status = gf_output_prepare(output, &why);
         assert_int_equal(status, i < 2 ? GF_FAILED : GF_OK);
         if (status == GF_OK)
-            status = gf_output_commit(output, &error);
+            status = gf_output_commit(output, &why);
         assert_int_equal(status, GF_FAILED);
-        assert_message(&error, messages[i]);
+        assert_message(&why, messages[i]);
         gf_output_close(output);
         assert_bytes(in_directory("a"), "old", i < 2 ? 3 : 0);
         assert_int_equal(count_files(false), 1);
@@ -75,11 +71,10 @@ TEST(report_disk_errors) {
 
 /* Pipes are not synced. */
 TEST(do_not_sync_pipes) {
-    gf_error error = {0};
     const int reader = test_pipe_reader(in_directory("pipe"));
     gf_output *output = open_as("pipe", false, GF_SYNC_ALWAYS);
-    assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-    assert_int_equal(gf_output_commit(output, &error), GF_OK);
+    assert_ok(gf_output_prepare(output, &why));
+    assert_ok(gf_output_commit(output, &why));
     gf_output_close(output);
     assert_string_equal(calls, "f");
     close(reader);

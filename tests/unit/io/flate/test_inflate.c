@@ -124,7 +124,6 @@ static void make_content(test_random *random, unsigned char *to, size_t n) {
 static size_t compress_any(test_random *random, const unsigned char *data, size_t n,
                            unsigned char *to) {
     z_stream zlib = {0};
-
     assert_int_equal(deflateInit2(&zlib, (int)test_below(random, 10), Z_DEFLATED, -15,
                                   1 + (int)test_below(random, 9), (int)test_below(random, 5)),
                      Z_OK);

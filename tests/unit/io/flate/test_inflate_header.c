@@ -107,7 +107,6 @@ static header_bits make_dynamic(test_random *random, uint32_t bit) {
     const uint32_t distances = 1 + (uint32_t)test_below(random, 30);
     uint8_t lengths[286 + 30], code[19];
     header_bits made = {.count = bit};
-
     if (test_below(random, 8) == 0)
         memcpy(code, longest, sizeof code);
     else
@@ -152,7 +151,6 @@ static gf_inflate_result by_zlib(const unsigned char *data, size_t size, uint32_
                                  gf_inflate_header *header) {
     unsigned char out[1];
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
-
     assert_int_equal(inflateInit2(&zlib, -15), Z_OK);
     if (bit != 0 && size != 0) {
         assert_int_equal(inflatePrime(&zlib, 8 - (int)bit, data[0] >> bit), Z_OK);

@@ -66,11 +66,10 @@ TEST(decodes_as_libjpeg) {
         jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
         unsigned char *expected = decode_jpeg(&file);
         for (size_t s = 0; s < sizeof strips / sizeof *strips; s++) {
-            gf_error error = {0};
             gf_format format;
             unsigned char *pixels;
-            if (load_jpeg(file.data, file.size, NULL, strips[s], &format, &pixels, NULL, &error))
-                fail_msg("%zu: %s", i, error.message);
+            if (load_jpeg(file.data, file.size, NULL, strips[s], &format, &pixels, NULL, &why))
+                fail_msg("%zu: %s", i, why.message);
             assert_int_equal(format.width, shapes[i].width);
             assert_int_equal(format.height, shapes[i].height);
             assert_int_equal(format.channels, shapes[i].components);
@@ -120,10 +119,8 @@ TEST(encodes_as_libjpeg) {
                                           channels % 2 == 0};
                 const gf_file_options options = {.write.quality = qualities[q], .force = true};
                 unsigned char *pixels = random_pixels(&format, channels);
-                gf_error error = {0};
-                assert_int_equal(save_image(in_directory("o.jpg"), &format, pixels, NULL, &options,
-                                            1 + 3 * q, &error),
-                                 GF_OK);
+                assert_ok(save_image(in_directory("o.jpg"), &format, pixels, NULL, &options,
+                                     1 + 3 * q, &why));
                 jpeg_file file =
                     encode_with_libjpeg(&format, pixels, qualities[q] ? (int)qualities[q] : 95);
                 assert_bytes(in_directory("o.jpg"), file.data, file.size);
@@ -194,12 +191,10 @@ static void assert_all_items(const gf_metadata *metadata, bool jpeg) {
 }
 
 static gf_metadata load_metadata(const char *name) {
-    gf_error error = {0};
     gf_format format;
     unsigned char *pixels;
     gf_metadata metadata;
-    assert_int_equal(load_image(in_directory(name), NULL, 16, &format, &pixels, &metadata, &error),
-                     GF_OK);
+    assert_ok(load_image(in_directory(name), NULL, 16, &format, &pixels, &metadata, &why));
     free(pixels);
     return metadata;
 }
@@ -208,9 +203,7 @@ static void save_with(const char *name, const gf_metadata *metadata) {
     const gf_format format = {8, 8, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
-    gf_error error = {0};
-    assert_ok(save_image(in_directory(name), &format, pixels, metadata, &options, 8, &error),
-              &error);
+    assert_ok(save_image(in_directory(name), &format, pixels, metadata, &options, 8, &why));
     free(pixels);
 }
 
@@ -239,7 +232,7 @@ TEST(carries_metadata) {
     assert_item(&chunks, "pHYs", "\0\0\x1e\xc2\0\0\x1e\xc2\1", 9); /* 7874 per metre */
     assert_int_equal(gf_metadata_lost(&chunks, GF_FORM_JPEG), 0);
     items = (gf_metadata){0};
-    assert_int_equal(gf_metadata_to_items(&chunks, &items, "c.png", NULL), GF_OK);
+    assert_ok(gf_metadata_to_items(&chunks, &items, "c.png", NULL));
     assert_all_items(&items, false);
     save_with("d.jpg", &chunks);
     gf_metadata last = load_metadata("d.jpg");
@@ -282,7 +275,7 @@ TEST(joins_the_pieces_of_a_profile) {
     gf_source *source;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
     free(file.data);
-    assert_int_equal(gf_source_open(in_directory("a.jpg"), NULL, &source, NULL), GF_OK);
+    assert_ok(gf_source_open(in_directory("a.jpg"), NULL, &source, NULL));
     assert_item(&source->metadata, GF_ITEM_ICC, "abcmxyz", 7);
     assert_int_equal(source->dropped, GF_DROPPED_OTHER); /* MPF */
     source->ops->close(source);
@@ -348,9 +341,8 @@ TEST(reports_metadata_that_is_too_large) {
             metadata = (gf_metadata){0};
             memcpy(large, items[i].head, sizeof items[i].head);
             gf_metadata_add(&metadata, items[i].name, false, large, items[i].max + extra);
-            assert_int_equal(
-                gf_sink_open(in_directory("o.jpg"), &format, &metadata, NULL, 1, &sink, NULL),
-                GF_OK);
+            assert_ok(
+                gf_sink_open(in_directory("o.jpg"), &format, &metadata, NULL, 1, &sink, NULL));
             assert_int_equal(sink->dropped, extra ? items[i].kind : 0);
             sink->ops->close(sink);
             gf_metadata_clear(&metadata);
@@ -423,18 +415,17 @@ TEST(reports_truncation) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
         unsigned char *expected = decode_jpeg(&file);
         for (size_t size = 3; size < file.size; size++) {
-            gf_error error = {0};
             gf_format format;
             unsigned char *pixels;
             const bool complete = !cut[i].progressive && !cut[i].separate && size + 2 >= file.size;
             const gf_status status =
-                load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL, &error);
+                load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL, &why);
             if (status != (complete ? GF_OK : GF_FAILED))
                 fail_msg("%zu: %zu of %zu bytes", i, size, file.size);
             if (complete)
                 assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
             else
-                assert_message(&error, "x.jpg: the file ends too early; get a complete copy");
+                assert_message(&why, "x.jpg: the file ends too early; get a complete copy");
             free(pixels);
         }
         free(expected);
@@ -505,8 +496,7 @@ TEST(rejects_missing_scans) {
         const unsigned char *end = file.data + file.size;
         unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2), *pixels;
         gf_format format;
-        assert_int_equal(load_jpeg(file.data, file.size, NULL, 4, &format, &pixels, NULL, NULL),
-                         GF_OK);
+        assert_ok(load_jpeg(file.data, file.size, NULL, 4, &format, &pixels, NULL, NULL));
         free(pixels);
         for (int scans = 1; scans < 3; scans++) {
             scan = memmem(scan + 2, (size_t)(end - scan) - 2, "\xff\xda", 2);
@@ -531,9 +521,8 @@ TEST(limits_progressive_files) {
     unsigned char *pixels;
     assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
                          "the coefficients of a progressive JPEG");
-    assert_int_equal(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128},
-                               7, &format, &pixels, NULL, NULL),
-                     GF_OK);
+    assert_ok(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128}, 7,
+                        &format, &pixels, NULL, NULL));
     free(pixels);
     free(file.data);
 }
@@ -565,11 +554,11 @@ TEST(limits_the_time_of_scans) {
     clock_step = 0;
     put_bytes(in_directory("x.jpg"), file.data, file.size);
     free(file.data);
-    assert_int_equal(gf_source_open(in_directory("x.jpg"), &limits, &source, NULL), GF_OK);
+    assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, NULL));
     clock_step = 1;
     for (unsigned y = 0; y < shape.height; y++)
-        assert_int_equal(source->ops->read(source, row, sizeof row, 1, NULL), GF_OK);
-    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+        assert_ok(source->ops->read(source, row, sizeof row, 1, NULL));
+    assert_ok(source->ops->finish(source, NULL));
     source->ops->close(source);
     clock_step = 0;
 }
@@ -604,7 +593,6 @@ static void mpo_put_marker(j_compress_ptr jpeg) {
 
 /* The images that follow in an MPO are pages, and previews are not. */
 TEST(reads_the_images_of_an_mpo) {
-    gf_error error = {0};
     for (int little = 0; little < 2; little++) {
         uint32_t offsets[4] = {0};
         jpeg_file whole = {0}, files[4];
@@ -632,11 +620,11 @@ TEST(reads_the_images_of_an_mpo) {
             gf_source *source;
             unsigned char *pixels;
             unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
-            assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, &error), &error);
+            assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, &why));
             assert_int_equal(source->pages, 3);
             assert_int_equal(source->format.width, page == 1 ? 20 : 20 + page);
             assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));
-            assert_int_equal(load_source(source, 3, &pixels, NULL, &error), GF_OK);
+            assert_ok(load_source(source, 3, &pixels, NULL, &why));
             assert_memory_equal(pixels, expected, (page == 1 ? 20 : 20 + page) * 10 * 3);
             free(pixels);
             free(expected);

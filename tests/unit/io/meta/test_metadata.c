@@ -98,8 +98,7 @@ static void assert_size(const exif_file *file, const unsigned char *data, size_t
 /* Return what is dropped. */
 static uint32_t update(gf_metadata *metadata, const gf_format *image, bool whole) {
     uint32_t dropped = 0;
-    gf_error error;
-    assert_int_equal(gf_metadata_update(metadata, image, whole, &dropped, "file", &error), GF_OK);
+    assert_ok(gf_metadata_update(metadata, image, whole, &dropped, "file", &why));
     return dropped;
 }
 
@@ -362,7 +361,7 @@ static uint32_t append(gf_metadata *metadata, const char *name, bool late, const
     assert_non_null(copy);
     memcpy(copy, data, size);
     memcpy(chunk.name, name, 4);
-    assert_int_equal(gf_metadata_append_chunk(metadata, &chunk, &lost, "x", NULL), GF_OK);
+    assert_ok(gf_metadata_append_chunk(metadata, &chunk, &lost, "x", NULL));
     free(copy);
     return lost;
 }

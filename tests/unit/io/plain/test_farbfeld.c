@@ -24,18 +24,15 @@ static gf_status load_bytes(const void *bytes, size_t size, gf_error *error) {
 }
 
 TEST(reads_big_endian_samples) {
-    gf_error error = {0};
     gf_file_info info;
-    assert_int_equal(load_bytes(file, FILE_BYTES, &error), GF_OK);
-    assert_int_equal(gf_inspect_file(in_directory("x"), NULL, &info, &error), GF_OK);
+    assert_ok(load_bytes(file, FILE_BYTES, &why));
+    assert_ok(gf_inspect_file(in_directory("x"), NULL, &info, &why));
     assert_string_equal(info.kind, "ff");
     assert_string_equal(info.stored, "16-bit, big-endian");
 }
 
 TEST(writes_exact_bytes) {
-    gf_error error = {0};
-    assert_int_equal(save_image(in_directory("x.ff"), &format, samples, NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_ok(save_image(in_directory("x.ff"), &format, samples, NULL, NULL, 1, &why));
     assert_bytes(in_directory("x.ff"), file, FILE_BYTES);
     assert_round_trip(in_directory("x.ff"), &format, samples);
 }
@@ -43,21 +40,16 @@ TEST(writes_exact_bytes) {
 TEST(rejects_damaged_files) {
     unsigned char bytes[FILE_BYTES];
     for (size_t size = 8; size < FILE_BYTES; size++) {
-        gf_error error = {0};
-        assert_int_equal(load_bytes(file, size, &error), GF_FAILED);
-        assert_message(&error, "the file ends too early");
+        assert_error(load_bytes(file, size, &why), GF_FAILED, "the file ends too early");
     }
     memcpy(bytes, file, sizeof bytes);
     bytes[11] = 0;
-    gf_error error = {0};
-    assert_int_equal(load_bytes(bytes, sizeof bytes, &error), GF_FAILED);
-    assert_message(&error, "the image is empty (0x1 pixels)");
+    assert_error(load_bytes(bytes, sizeof bytes, &why), GF_FAILED,
+                 "the image is empty (0x1 pixels)");
     memset(bytes + 8, 0xff, 8);
-    assert_int_equal(load_bytes(bytes, sizeof bytes, &error), GF_FAILED);
-    assert_message(&error, "raise it with --max-pixels");
+    assert_error(load_bytes(bytes, sizeof bytes, &why), GF_FAILED, "raise it with --max-pixels");
     bytes[0] = 'F';
-    assert_int_equal(load_bytes(bytes, sizeof bytes, &error), GF_FAILED);
-    assert_message(&error, "unsupported image format");
+    assert_error(load_bytes(bytes, sizeof bytes, &why), GF_FAILED, "unsupported image format");
 }
 
 TEST(rejects_other_images) {

@@ -9,7 +9,6 @@ static size_t put_npy(const char *path, unsigned major, const char *text, size_t
                       const void *pixels, size_t size) {
     unsigned char *file = malloc(12 + length + size);
     const size_t prefix = major == 1 ? 10 : 12;
-
     assert_non_null(file);
     memcpy(file, "\x93NUMPY", 6);
     file[6] = (unsigned char)major;
@@ -26,7 +25,6 @@ static size_t put_npy(const char *path, unsigned major, const char *text, size_t
 static gf_status load_npy(unsigned major, const char *text, size_t length, const void *pixels,
                           size_t size, gf_format *format, unsigned char **got, gf_error *error) {
     const char *path = in_directory("x.npy");
-
     put_npy(path, major, text, length, pixels, size);
     return load_image(path, NULL, 2, format, got, NULL, error);
 }
@@ -35,10 +33,8 @@ static void assert_reads(unsigned major, const char *text, const void *pixels, s
                          const gf_format *format, const void *expected) {
     gf_format found;
     unsigned char *got;
-    gf_error error = {0};
-
-    if (load_npy(major, text, strlen(text), pixels, size, &found, &got, &error) != GF_OK)
-        fail_msg("%s: %s", text, error.message);
+    if (load_npy(major, text, strlen(text), pixels, size, &found, &got, &why) != GF_OK)
+        fail_msg("%s: %s", text, why.message);
     assert_true(gf_format_equal(&found, format));
     assert_memory_equal(got, expected, gf_row_bytes(format) * format->height);
     free(got);
@@ -233,7 +229,6 @@ TEST(rejects_invalid_texts) {
 
 TEST(rejects_invalid_starts) {
     static const char text[] = HEAD("|u1", "(2, 3)");
-    gf_error error = {0};
     gf_format format;
     unsigned char *pixels;
     char long_text[10001];
@@ -246,9 +241,8 @@ TEST(rejects_invalid_starts) {
         }
     }
     for (unsigned major = 0; major <= 255; major += major == 0 ? 4 : 251) {
-        assert_int_equal(load_npy(major, TEXT(text), "abcdef", 6, &format, &pixels, &error),
-                         GF_FAILED);
-        assert_message(&error, ".0 of the NumPy format is not supported, only 1.0, 2.0 and 3.0");
+        assert_error(load_npy(major, TEXT(text), "abcdef", 6, &format, &pixels, &why), GF_FAILED,
+                     ".0 of the NumPy format is not supported, only 1.0, 2.0 and 3.0");
     }
     put_bytes(path, TEXT("\x93NUMPY\1\1\1\0{"));
     assert_load_fails(path, NULL, "version 1.1 of the NumPy format");
@@ -262,12 +256,11 @@ TEST(rejects_invalid_starts) {
     /* The longest text is accepted. */
     memset(long_text, ' ', sizeof long_text);
     memcpy(long_text, text, sizeof text - 1);
-    assert_int_equal(load_npy(2, long_text, 10000, "abcdef", 6, &format, &pixels, &error), GF_OK);
+    assert_ok(load_npy(2, long_text, 10000, "abcdef", 6, &format, &pixels, &why));
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
-    assert_int_equal(load_npy(2, long_text, 10001, "abcdef", 6, &format, &pixels, &error),
-                     GF_FAILED);
-    assert_message(&error, "has 10001 bytes, over the limit");
+    assert_error(load_npy(2, long_text, 10001, "abcdef", 6, &format, &pixels, &why), GF_FAILED,
+                 "has 10001 bytes, over the limit");
 }
 
 TEST(reports_the_format) {
@@ -276,9 +269,8 @@ TEST(reports_the_format) {
                                            {HEAD(">f4", "(1, 2)"), "32-bit float, big-endian"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_file_info info;
-        gf_error error = {0};
         put_npy(in_directory("x.npy"), 1, cases[i][0], strlen(cases[i][0]), "abcdefgh", 8);
-        assert_int_equal(gf_inspect_file(in_directory("x.npy"), NULL, &info, &error), GF_OK);
+        assert_ok(gf_inspect_file(in_directory("x.npy"), NULL, &info, &why));
         assert_string_equal(info.kind, "npy");
         assert_string_equal(info.stored, cases[i][1]);
         assert_int_equal(info.format.width, 2);
@@ -310,17 +302,14 @@ TEST(reads_the_same_pixels_with_any_threads) {
             const gf_limits limits = {.threads = threads};
             gf_format got;
             unsigned char *back;
-            gf_error error = {0};
             gf_source *source;
-            assert_int_equal(gf_source_open(in_directory("x.npy"), &limits, &source, &error),
-                             GF_OK);
+            assert_ok(gf_source_open(in_directory("x.npy"), &limits, &source, &why));
             assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
             source->ops->seek(source, 777);
-            assert_int_equal(source->ops->read(source, one, row, 1, &error), GF_OK);
+            assert_ok(source->ops->read(source, one, row, 1, &why));
             assert_memory_equal(one, pixels + 777 * row, row);
             source->ops->close(source);
-            assert_ok(load_image(in_directory("x.npy"), &limits, 400, &got, &back, NULL, &error),
-                      &error);
+            assert_ok(load_image(in_directory("x.npy"), &limits, 400, &got, &back, NULL, &why));
             assert_true(gf_format_equal(&got, format));
             assert_memory_equal(back, pixels, bytes);
             free(back);
@@ -338,26 +327,21 @@ TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options npy = {.write.format = "npy"};
-    gf_error error = {0};
     char file[200];
     const char *path = in_directory("x.npy");
-    assert_int_equal(
-        save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &error), GF_OK);
+    assert_ok(save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &why));
     sprintf(file, "%-127s\nab",
             "\x93NUMPY\1 v {'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }");
     file[7] = file[9] = 0;
     assert_bytes(path, file, 130);
     path = in_directory("x.NPY");
-    assert_int_equal(
-        save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &error), GF_OK);
+    assert_ok(save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &why));
     sprintf(file, "%-127s\n\2\1\xfe\xff\3",
             "\x93NUMPY\1 v {'descr': '<u2', 'fortran_order': False, 'shape': (1, 1, 3), }");
     file[7] = file[9] = file[133] = 0;
     assert_bytes(path, file, 134);
     path = in_directory("x.data");
-    assert_int_equal(
-        save_image(path, &(gf_format){1, 1, 2, GF_F32, true}, floats, NULL, &npy, 1, &error),
-        GF_OK);
+    assert_ok(save_image(path, &(gf_format){1, 1, 2, GF_F32, true}, floats, NULL, &npy, 1, &why));
     sprintf(file, "%-127s\n",
             "\x93NUMPY\1 v {'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 2), }");
     file[7] = file[9] = 0;

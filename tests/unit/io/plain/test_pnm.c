@@ -11,9 +11,7 @@ static void assert_reads(const void *file, size_t size, uint64_t width, uint64_t
                          uint32_t channels, gf_type type, const void *expected) {
     gf_format format;
     unsigned char *pixels;
-    gf_error error = {0};
-
-    assert_ok(load_text("x.pnm", file, size, &format, &pixels, &error), &error);
+    assert_ok(load_text("x.pnm", file, size, &format, &pixels, &why));
     assert_int_equal(format.width, width);
     assert_int_equal(format.height, height);
     assert_int_equal(format.channels, channels);
@@ -124,7 +122,6 @@ TEST(scales_every_sample) {
         char *file = malloc(100 + size * (maxval + 1));
         gf_format format;
         unsigned char *pixels;
-        gf_error error = {0};
         assert_non_null(file);
         char *to = file + sprintf(file, "P5 %u 1 %u\n", maxval + 1, maxval);
         for (uint32_t v = 0; v <= maxval; v++) {
@@ -132,7 +129,7 @@ TEST(scales_every_sample) {
                 *to++ = (char)(v >> 8);
             *to++ = (char)v;
         }
-        assert_ok(load_text("x.pnm", file, (size_t)(to - file), &format, &pixels, &error), &error);
+        assert_ok(load_text("x.pnm", file, (size_t)(to - file), &format, &pixels, &why));
         for (uint32_t v = 0; v <= maxval; v++) {
             uint16_t got = pixels[v * size];
             if (size == 2)
@@ -151,18 +148,16 @@ static void read_with_threads(const char *file, size_t size, uint32_t threads,
     const gf_limits limits = {.threads = threads};
     gf_format format;
     unsigned char *pixels;
-    gf_error error = {0};
-
     put_bytes(in_directory("x.pnm"), file, size);
     for (uint64_t strip = 300; strip <= 300 * 300 * 300; strip *= 300 * 300) {
         const gf_status status =
-            load_image(in_directory("x.pnm"), &limits, strip, &format, &pixels, NULL, &error);
+            load_image(in_directory("x.pnm"), &limits, strip, &format, &pixels, NULL, &why);
         if (message) {
             assert_int_equal(status, GF_FAILED);
-            assert_message(&error, message);
+            assert_message(&why, message);
         } else {
             if (status != GF_OK)
-                fail_msg("%s", error.message);
+                fail_msg("%s", why.message);
             assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
             free(pixels);
         }
@@ -277,28 +272,21 @@ TEST(writes_exact_bytes) {
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options force = {.force = true};
     const gf_metadata scaled = {.pfm_scale = 0.1};
-    gf_error error = {0};
     const char *path = in_directory("x.pgm");
-    assert_int_equal(
-        save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &error), GF_OK);
+    assert_ok(save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &why));
     assert_bytes(path, TEXT("P5\n2 1\n255\nab"));
     path = in_directory("x.PPM");
-    assert_int_equal(
-        save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &error), GF_OK);
+    assert_ok(save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &why));
     assert_bytes(path, TEXT("P6\n1 1\n65535\n\x01\x02\xff\xfe\x00\x03"));
     path = in_directory("x.pam");
-    assert_int_equal(
-        save_image(path, &(gf_format){1, 1, 4, GF_U8, true}, "rgba", NULL, NULL, 1, &error), GF_OK);
+    assert_ok(save_image(path, &(gf_format){1, 1, 4, GF_U8, true}, "rgba", NULL, NULL, 1, &why));
     assert_bytes(path, TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\n"
                             "ENDHDR\nrgba"));
     path = in_directory("x.pfm");
-    assert_int_equal(
-        save_image(path, &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL, NULL, 1, &error),
-        GF_OK);
+    assert_ok(save_image(path, &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL, NULL, 1, &why));
     assert_bytes(path, TEXT("Pf\n1 2\n-1.0\n\x00\x00\x00\xc0\x00\x00\x80\x3f"));
-    assert_int_equal(
-        save_image(path, &(gf_format){1, 1, 1, GF_F32, false}, floats, &scaled, &force, 1, &error),
-        GF_OK);
+    assert_ok(
+        save_image(path, &(gf_format){1, 1, 1, GF_F32, false}, floats, &scaled, &force, 1, &why));
     assert_bytes(path, TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
 }
 
@@ -350,8 +338,7 @@ static void assert_is_pfm(const char *path) {
     gf_format format;
     unsigned char *pixels;
     gf_metadata metadata;
-    gf_error error = {0};
-    assert_ok(load_image(path, NULL, 1, &format, &pixels, &metadata, &error), &error);
+    assert_ok(load_image(path, NULL, 1, &format, &pixels, &metadata, &why));
     assert_int_equal(format.type, GF_F32);
     assert_int_equal(format.channels, 1);
     assert_memory_equal(pixels, pfm_pixels, sizeof pfm_pixels);
@@ -375,11 +362,10 @@ static void assert_piped(const void *file, size_t size, uint64_t max_memory, con
     const gf_limits limits = {.max_memory = max_memory};
     gf_format format;
     unsigned char *got;
-    gf_error error = {0};
-    const gf_status status = load_image(path, &limits, 1, &format, &got, NULL, &error);
+    const gf_status status = load_image(path, &limits, 1, &format, &got, NULL, &why);
     assert_int_equal(status, message ? GF_FAILED : GF_OK);
     if (message)
-        assert_message(&error, message);
+        assert_message(&why, message);
     else
         assert_memory_equal(got, pixels, gf_row_bytes(&format) * format.height);
     free(got);
@@ -403,22 +389,19 @@ TEST(reads_pipes) {
 TEST(reads_standard_input) {
     gf_format format;
     unsigned char *pixels;
-    gf_error error = {0};
     put_bytes(in_directory("x.pgm"), TEXT("P5 3 2 255\nabcdef"));
     assert_non_null(freopen(in_directory("x.pgm"), "rb", stdin));
-    assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
+    assert_ok(load_image("-", NULL, 2, &format, &pixels, NULL, &why));
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
     assert_load_fails("-", NULL, "standard input: the file is empty");
 }
 
 TEST(writes_pfm_to_a_pipe) {
-    gf_error error = {0};
     unsigned char got[64];
     const int reader = test_pipe_reader(in_directory("out.pfm"));
     assert_ok(save_image(in_directory("out.pfm"), &(gf_format){2, 2, 1, GF_F32, false}, pfm_pixels,
-                         NULL, NULL, 1, &error),
-              &error);
+                         NULL, NULL, 1, &why));
     const ssize_t size = read(reader, got, sizeof got);
     close(reader);
     assert_int_equal(size, sizeof pfm_little - 1);
@@ -437,7 +420,6 @@ TEST(limits_the_length_of_text) {
     const size_t size = (size_t)1 << 22, max = (size_t)1 << 20;
     char *text = malloc(size);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        gf_error error = {0};
         gf_format format;
         unsigned char *pixels;
         const size_t length = strlen(files[i].start);
@@ -446,24 +428,22 @@ TEST(limits_the_length_of_text) {
         /* Valid text after the limit is not read. */
         memcpy(text + max + 100, "\n1 1 255\n1\n1\n", 14);
         put_bytes(in_directory("x.pgm"), text, size);
-        assert_int_equal(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
+        assert_int_equal(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &why),
                          GF_FAILED);
-        if (strstr(error.message, "too much text") == NULL &&
-            strstr(error.message, "too long") == NULL &&
-            strstr(error.message, "is not a number") == NULL &&
-            strstr(error.message, "a line of its own") == NULL)
-            fail_msg("%zu: %s", i, error.message);
+        if (strstr(why.message, "too much text") == NULL &&
+            strstr(why.message, "too long") == NULL &&
+            strstr(why.message, "is not a number") == NULL &&
+            strstr(why.message, "a line of its own") == NULL)
+            fail_msg("%zu: %s", i, why.message);
     }
     /* A comment of almost 1 MiB is valid. */
-    gf_error error = {0};
     gf_format format;
     unsigned char *pixels;
     memset(text, 'x', size);
     memcpy(text, "P2 1 1 #", 8);
     memcpy(text + max - 100, "\n255\n7\n", 8);
     put_bytes(in_directory("x.pgm"), text, max - 92);
-    assert_int_equal(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
-                     GF_OK);
+    assert_ok(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &why));
     assert_int_equal(pixels[0], 7);
     free(pixels);
     free(text);

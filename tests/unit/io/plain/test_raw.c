@@ -4,8 +4,7 @@
 
 static gf_raw shape(const char *text) {
     gf_raw raw;
-    gf_error error = {0};
-    assert_ok(gf_raw_parse(text, &raw, &error), &error);
+    assert_ok(gf_raw_parse(text, &raw, &why));
     return raw;
 }
 
@@ -18,7 +17,6 @@ static gf_status load_raw(const char *path, const char *text, uint64_t strip,
     gf_format format;
     gf_metadata metadata;
     const gf_status status = load_image(path, &limits, strip, &format, pixels, &metadata, error);
-
     if (status == GF_OK) {
         assert_true(gf_format_equal(&format, &raw.format));
         assert_int_equal(metadata.count, 0);
@@ -44,11 +42,10 @@ static void assert_reads(const void *file, size_t size, const char *text, const 
     put_bytes(in_directory("x.png"), file, size);
     for (uint64_t strip = 1; strip <= raw.format.height; strip++) {
         unsigned char *pixels;
-        gf_error error = {0};
-        assert_ok(load_raw(in_directory("x.png"), text, strip, &pixels, &error), &error);
+        assert_ok(load_raw(in_directory("x.png"), text, strip, &pixels, &why));
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
-        assert_ok(load_piped(file, size, text, strip, &pixels, &error), &error);
+        assert_ok(load_piped(file, size, text, strip, &pixels, &why));
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
     }
@@ -151,14 +148,12 @@ TEST(reports_the_format) {
         gf_file_info info;
         gf_format format;
         void *pixels;
-        gf_error error = {0};
-        assert_int_equal(gf_inspect_file(in_directory("x.raw"), &options, &info, &error), GF_OK);
+        assert_ok(gf_inspect_file(in_directory("x.raw"), &options, &info, &why));
         assert_string_equal(info.kind, "raw");
         assert_string_equal(info.stored, cases[i].stored);
         assert_string_equal(info.metadata, "");
         assert_true(gf_format_equal(&info.format, &raw.format));
-        assert_int_equal(
-            gf_load_file(in_directory("x.raw"), &options, &format, &pixels, NULL, &error), GF_OK);
+        assert_ok(gf_load_file(in_directory("x.raw"), &options, &format, &pixels, NULL, &why));
         assert_true(gf_format_equal(&format, &raw.format));
         free(pixels);
     }
@@ -166,16 +161,15 @@ TEST(reports_the_format) {
 
 TEST(reads_standard_input) {
     unsigned char *pixels;
-    gf_error error = {0};
     put_bytes(in_directory("x"), "..abcdef", 8);
     assert_non_null(freopen(in_directory("x"), "rb", stdin));
-    assert_int_equal(load_raw("-", "3x2:u8+2", 1, &pixels, &error), GF_OK);
+    assert_ok(load_raw("-", "3x2:u8+2", 1, &pixels, &why));
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
     assert_int_equal(fgetc(stdin), EOF);
     /* If standard input was partly read before, the size of the file is not checked. */
     assert_int_equal(fseek(stdin, 2, SEEK_SET), 0);
-    assert_int_equal(load_raw("-", "3x2:u8", 1, &pixels, &error), GF_OK);
+    assert_ok(load_raw("-", "3x2:u8", 1, &pixels, &why));
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
 }
@@ -200,15 +194,13 @@ TEST(reads_the_same_pixels_with_any_threads) {
                 const gf_limits limits = {.raw = &raw, .threads = threads};
                 gf_format format;
                 unsigned char *back;
-                gf_error error = {0};
                 gf_source *source;
-                assert_int_equal(gf_source_open(in_directory("x.raw"), &limits, &source, &error),
-                                 GF_OK);
+                assert_ok(gf_source_open(in_directory("x.raw"), &limits, &source, &why));
                 assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
                 source->ops->close(source);
-                if (load_image(in_directory("x.raw"), &limits, 400, &format, &back, NULL, &error) !=
+                if (load_image(in_directory("x.raw"), &limits, 400, &format, &back, NULL, &why) !=
                     GF_OK)
-                    fail_msg("%s", error.message);
+                    fail_msg("%s", why.message);
                 assert_memory_equal(back, pixels, bytes);
                 free(back);
             }
@@ -224,23 +216,18 @@ TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options raw = {.write.format = "raw"};
-    gf_error error = {0};
-    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "abcd",
-                                NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_ok(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "abcd", NULL,
+                         NULL, 1, &why));
     assert_bytes(in_directory("a.raw"), TEXT("abcd"));
-    assert_int_equal(save_image(in_directory("b.RAW"), &(gf_format){1, 1, 3, GF_U16, false}, deep,
-                                NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_ok(save_image(in_directory("b.RAW"), &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL,
+                         NULL, 1, &why));
     assert_bytes(in_directory("b.RAW"), TEXT("\x02\x01\xfe\xff\x03\x00"));
-    assert_int_equal(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32, false}, floats,
-                                NULL, &raw, 1, &error),
-                     GF_OK);
+    assert_ok(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL,
+                         &raw, 1, &why));
     assert_bytes(in_directory("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
-    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "efgh",
-                                NULL, NULL, 1, &error),
-                     GF_FAILED);
-    assert_message(&error, "a.raw: already exists");
+    assert_error(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "efgh", NULL,
+                            NULL, 1, &why),
+                 GF_FAILED, "a.raw: already exists");
     assert_bytes(in_directory("a.raw"), TEXT("abcd"));
 }
 
@@ -258,12 +245,11 @@ TEST(reads_all_formats_that_it_writes) {
                 const gf_file_options options = {.force = true};
                 unsigned char *pixels = random_pixels(&raw.format, channels), *back;
                 gf_format format;
-                gf_error error = {0};
                 if (save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options, 300,
-                               &error) != GF_OK ||
-                    load_image(in_directory("x.raw"), &limits, 300, &format, &back, NULL, &error) !=
+                               &why) != GF_OK ||
+                    load_image(in_directory("x.raw"), &limits, 300, &format, &back, NULL, &why) !=
                         GF_OK)
-                    fail_msg("%s", error.message);
+                    fail_msg("%s", why.message);
                 assert_memory_equal(back, pixels, gf_row_bytes(&raw.format) * raw.format.height);
                 free(back);
                 free(pixels);

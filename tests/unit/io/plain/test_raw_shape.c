@@ -24,8 +24,7 @@ TEST(parses_shapes) {
     };
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         gf_raw raw = {{9, 9, 9, GF_F32, 9 % 2 == 0}, 9, true};
-        gf_error error = {0};
-        assert_ok(gf_raw_parse(valid[i].text, &raw, &error), &error);
+        assert_ok(gf_raw_parse(valid[i].text, &raw, &why));
         assert_true(gf_format_equal(&raw.format, &valid[i].raw.format));
         assert_int_equal(raw.offset, valid[i].raw.offset);
         assert_int_equal(raw.big_endian, valid[i].raw.big_endian);
@@ -95,10 +94,9 @@ TEST(rejects_other_text) {
     };
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         gf_raw raw = {{9, 8, 7, GF_F32, 7 % 2 == 0}, 6, true};
-        gf_error error = {0};
-        if (gf_raw_parse(invalid[i], &raw, &error) != GF_USAGE)
+        if (gf_raw_parse(invalid[i], &raw, &why) != GF_USAGE)
             fail_msg("'%s' was accepted", invalid[i]);
-        assert_message(&error, "': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as ");
+        assert_message(&why, "': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as ");
         assert_true(raw.format.width == 9 && raw.format.height == 8 && raw.format.channels == 7);
         assert_true(raw.format.type == GF_F32 && raw.offset == 6 && raw.big_endian);
         assert_int_equal(gf_raw_parse(invalid[i], &raw, NULL), GF_USAGE);

@@ -76,7 +76,6 @@ static unsigned char *make_file(const gf_format *format, const unsigned char *pi
     unsigned char *file = malloc(row * format->height + 200);
     static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
     const unsigned long long width = format->width, height = format->height;
-
     assert_non_null(file);
     const int head =
         format->type == GF_F32
@@ -109,10 +108,8 @@ TEST(reads_the_same_pixels_with_any_threads) {
                 const gf_limits limits = {.threads = threads[t]};
                 gf_format got;
                 unsigned char *back;
-                gf_error error = {0};
                 assert_ok(load_image(in_directory(name_of(format)), &limits,
-                                     format->height / strips + 1, &got, &back, NULL, &error),
-                          &error);
+                                     format->height / strips + 1, &got, &back, NULL, &why));
                 assert_true(gf_format_equal(&got, format));
                 assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
                 free(back);
@@ -136,14 +133,13 @@ TEST(reads_contiguous_rows) {
     put_bytes(in_directory("x.pam"), file, size);
     for (uint32_t threads = 1; threads < 5; threads++) {
         const gf_limits limits = {.threads = threads};
-        assert_int_equal(gf_source_open(in_directory("x.pam"), &limits, &source, NULL), GF_OK);
+        assert_ok(gf_source_open(in_directory("x.pam"), &limits, &source, NULL));
         assert_int_equal(source->threads, threads > 1 ? threads : 0);
         memset(got, PAINT, bytes);
-        assert_int_equal(source->ops->read(source, got, gf_row_bytes(&format), 1499, NULL), GF_OK);
-        assert_int_equal(
-            source->ops->read(source, got + 1499 * gf_row_bytes(&format), 5000, 1, NULL), GF_OK);
+        assert_ok(source->ops->read(source, got, gf_row_bytes(&format), 1499, NULL));
+        assert_ok(source->ops->read(source, got + 1499 * gf_row_bytes(&format), 5000, 1, NULL));
         assert_memory_equal(got, pixels, bytes);
-        assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+        assert_ok(source->ops->finish(source, NULL));
         assert_int_equal(source->threads, threads > 1 ? threads : 0);
         assert_true(threads == 1 ? source->busy_seconds == 0 : source->busy_seconds > 0);
         source->ops->close(source);
@@ -164,13 +160,12 @@ TEST(reports_the_first_missing_row) {
     for (uint32_t threads = 1; threads < 9; threads += 7) {
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
             const gf_limits limits = {.threads = threads};
-            gf_error error = {0};
             gf_source *source;
             put_bytes(in_directory("x.pam"), file, size);
-            assert_int_equal(gf_source_open(in_directory("x.pam"), &limits, &source, NULL), GF_OK);
+            assert_ok(gf_source_open(in_directory("x.pam"), &limits, &source, NULL));
             assert_int_equal(truncate(in_directory("x.pam"), (off_t)(size - 1234567)), 0);
-            assert_int_equal(source->ops->read(source, got, stride, 3000, &error), GF_FAILED);
-            assert_message(&error, "x.pam: the file ends too early, in row 1766 of 3000");
+            assert_error(source->ops->read(source, got, stride, 3000, &why), GF_FAILED,
+                         "x.pam: the file ends too early, in row 1766 of 3000");
             source->ops->close(source);
         }
     }
@@ -183,11 +178,10 @@ TEST(reports_the_first_missing_row) {
 TEST(leaves_the_rest_of_standard_input) {
     gf_format format;
     unsigned char *pixels;
-    gf_error error = {0};
     char rest[8] = "";
     put_bytes(in_directory("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
     assert_non_null(freopen(in_directory("two.pgm"), "rb", stdin));
-    assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
+    assert_ok(load_image("-", NULL, 2, &format, &pixels, NULL, &why));
     assert_memory_equal(pixels, "abcdef", 6);
     assert_int_equal(fread(rest, 1, sizeof rest, stdin), 4);
     assert_memory_equal(rest, "P5 1", 4);
@@ -203,7 +197,6 @@ static gf_status write_image(const char *path, const gf_format *format, const un
     unsigned char *rows = malloc(stride * format->height);
     gf_sink *sink;
     gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, error);
-
     assert_non_null(rows);
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(rows + y * stride, pixels + y * row, row);
@@ -229,10 +222,9 @@ static void write_all_formats(void) {
         size_t size;
         unsigned char *file = make_file(format, pixels, &size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-            gf_error error = {0};
-            if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &error) !=
+            if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &why) !=
                 GF_OK)
-                fail_msg("%s", error.message);
+                fail_msg("%s", why.message);
             assert_bytes(in_directory(name_of(format)), file, size);
             assert_int_equal(count_files(true), 1);
         }
@@ -325,16 +317,15 @@ static void fill_the_disk(void) {
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
             const gf_format format = {1000, height, 1, GF_U8, false};
             unsigned char *pixels = random_pixels(&format, 9);
-            gf_error error = {0};
             const gf_status status =
-                write_image(in_directory("x.pam"), &format, pixels, threads, &error);
+                write_image(in_directory("x.pam"), &format, pixels, threads, &why);
             if (height * 1000 > 2 << 20) {
                 must(status == GF_FAILED, "written to a full disk");
-                must(strstr(error.message, "x.pam: cannot write: No space left on device") != NULL,
-                     error.message);
+                must(strstr(why.message, "x.pam: cannot write: No space left on device") != NULL,
+                     why.message);
                 must(count_files(false) == 0, "a file was left");
             } else {
-                must(status == GF_OK, error.message);
+                must(status == GF_OK, why.message);
                 must(count_files(true) == 1, "no output, or another file was left");
             }
             free(pixels);

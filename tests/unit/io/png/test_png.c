@@ -10,12 +10,11 @@ static void check_read(const png_spec *spec) {
     png_bytes file;
     gf_format wanted, got = {0};
     unsigned char *expected, *pixels;
-    gf_error error = {0};
     png_make(spec, &file, &wanted, &expected);
     put_bytes(path(), file.data, file.size);
-    if (load_image(path(), NULL, 3, &got, &pixels, NULL, &error) != GF_OK)
+    if (load_image(path(), NULL, 3, &got, &pixels, NULL, &why) != GF_OK)
         fail_msg("%ux%u color %d depth %d: %s", spec->width, spec->height, spec->color, spec->depth,
-                 error.message);
+                 why.message);
     assert_int_equal(got.width, wanted.width);
     assert_int_equal(got.height, wanted.height);
     assert_int_equal(got.channels, wanted.channels);
@@ -91,11 +90,10 @@ TEST(drops_misplaced_transparent_colours) {
         png_bytes file;
         gf_format format;
         unsigned char *pixels;
-        gf_error error = {0};
         png_make(&spec, &file, NULL, NULL);
         put_bytes(path(), file.data, file.size);
-        if (load_image(path(), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
-            fail_msg("case %zu: %s", i, error.message);
+        if (load_image(path(), NULL, 1, &format, &pixels, NULL, &why) != GF_OK)
+            fail_msg("case %zu: %s", i, why.message);
         assert_int_equal(format.channels, cases[i].channels);
         free(file.data);
         free(pixels);
@@ -124,12 +122,11 @@ TEST(writes_every_level) {
     unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
     for (const char *const *name = gf_names(GF_NAMES_COMPRESSION); *name; name++) {
         const gf_file_options options = {.force = true, .write.compression = *name};
-        gf_error error = {0};
         gf_format got;
         unsigned char *back;
         size_t size;
-        assert_int_equal(save_image(path(), &format, pixels, NULL, &options, 7, &error), GF_OK);
-        assert_int_equal(load_image(path(), NULL, 7, &got, &back, NULL, &error), GF_OK);
+        assert_ok(save_image(path(), &format, pixels, NULL, &options, 7, &why));
+        assert_ok(load_image(path(), NULL, 7, &got, &back, NULL, &why));
         assert_memory_equal(back, pixels, gf_row_bytes(&format) * format.height);
         free(test_bytes(path(), &size));
         assert_true(strcmp(*name, "none") == 0 ? size > 6000 : size < 200);
@@ -189,30 +186,29 @@ TEST(carries_metadata) {
         gf_format format;
         unsigned char *pixels, *again;
         gf_metadata metadata;
-        gf_error error = {0};
         char names[512];
         const gf_file_options options = {.force = true};
         make_with_extras(colors[i], &file);
         put_bytes(path(), file.data, file.size);
-        assert_int_equal(load_image(path(), NULL, 1, &format, &pixels, &metadata, &error), GF_OK);
+        assert_ok(load_image(path(), NULL, 1, &format, &pixels, &metadata, &why));
         assert_int_equal(metadata.count, CARRIED);
         for (size_t n = 0; n < CARRIED; n++)
             assert_chunk(&metadata.chunks[n], n);
 
         const char *copy = in_directory("copy.png");
-        assert_int_equal(save_image(copy, &format, pixels, &metadata, &options, 2, &error), GF_OK);
+        assert_ok(save_image(copy, &format, pixels, &metadata, &options, 2, &why));
         chunk_names(copy, names, sizeof names);
         assert_string_equal(names,
                             "IHDR gAMA iCCP cICP tEXt pHYs eXIf zTXt teSt IDAT tEXt iTXt "
                             "tIME gpUf IEND ");
         gf_metadata_clear(&metadata);
-        assert_int_equal(load_image(copy, NULL, 1, &format, &again, &metadata, &error), GF_OK);
+        assert_ok(load_image(copy, NULL, 1, &format, &again, &metadata, &why));
         assert_int_equal(metadata.count, CARRIED);
         for (size_t n = 0; n < CARRIED; n++)
             assert_chunk(&metadata.chunks[n], n);
         assert_memory_equal(pixels, again, gf_row_bytes(&format) * format.height);
 
-        assert_int_equal(save_image(copy, &format, pixels, NULL, &options, 2, &error), GF_OK);
+        assert_ok(save_image(copy, &format, pixels, NULL, &options, 2, &why));
         chunk_names(copy, names, sizeof names);
         assert_string_equal(names, "IHDR IDAT IEND ");
         gf_metadata_clear(&metadata);
@@ -236,14 +232,13 @@ TEST(scans_late_metadata) {
     void *pixels;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path(), file.data, file.size);
-    assert_int_equal(gf_source_open(path(), NULL, &read, NULL), GF_OK);
+    assert_ok(gf_source_open(path(), NULL, &read, NULL));
     assert_int_equal(read->dropped, 0);
-    assert_int_equal(gf_source_read_all(read, "x", "x", 1 << 20, &pixels, NULL), GF_OK);
+    assert_ok(gf_source_read_all(read, "x", "x", 1 << 20, &pixels, NULL));
     assert_true(gf_png_scan_file(file.data, file.size, &scan));
-    assert_int_equal(
-        gf_memory_source(&scan.format, file.data, gf_row_bytes(&scan.format), &scanned, NULL),
-        GF_OK);
-    assert_int_equal(gf_png_scan_late(file.data, &scan, scanned, "x", NULL), GF_OK);
+    assert_ok(
+        gf_memory_source(&scan.format, file.data, gf_row_bytes(&scan.format), &scanned, NULL));
+    assert_ok(gf_png_scan_late(file.data, &scan, scanned, "x", NULL));
     assert_int_equal(read->dropped, GF_DROPPED_OTHER | GF_DROPPED_COLOUR);
     assert_int_equal(scanned->dropped, read->dropped);
     assert_int_equal(scanned->metadata.count, 1);

@@ -7,7 +7,6 @@ static gf_status load_bytes(const void *data, size_t size, const gf_limits *limi
                             gf_error *error) {
     gf_format format;
     unsigned char *pixels;
-
     put_bytes(path(), data, size);
     gf_status status = load_image(path(), limits, 4, &format, &pixels, NULL, error);
     free(pixels);
@@ -28,11 +27,10 @@ TEST(reports_truncation_everywhere) {
                                .extra_count = CARRIED};
         png_make(&spec, &file, NULL, NULL);
         for (size_t size = 0; size < file.size; size++) {
-            gf_error error = {0};
-            assert_int_equal(load_bytes(file.data, size, NULL, &error), GF_FAILED);
-            assert_message(&error, size == 0  ? "x.png: the file is empty"
-                                   : size < 8 ? "x.png: unsupported image format"
-                                              : "x.png: the PNG ends too early");
+            assert_error(load_bytes(file.data, size, NULL, &why), GF_FAILED,
+                         size == 0  ? "x.png: the file is empty"
+                         : size < 8 ? "x.png: unsupported image format"
+                                    : "x.png: the PNG ends too early");
         }
         free(file.data);
     }
@@ -45,10 +43,9 @@ TEST(reports_flipped_bytes) {
     int failures = 0;
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 8; i < file.size; i++) {
-        gf_error error = {0};
         file.data[i] ^= 0x15;
-        if (load_bytes(file.data, file.size, NULL, &error) != GF_OK) {
-            assert_message(&error, "x.png: ");
+        if (load_bytes(file.data, file.size, NULL, &why) != GF_OK) {
+            assert_message(&why, "x.png: ");
             failures++;
         }
         file.data[i] ^= 0x15;
@@ -71,20 +68,19 @@ static size_t find(const png_bytes *file, const char *name) {
 TEST(reports_the_damaged_chunk) {
     const png_spec spec = {.width = 9, .height = 9, .color = 0, .depth = 8, .transparent = true};
     png_bytes file;
-    gf_error error = {0};
     png_make(&spec, &file, NULL, NULL);
     size_t idat = find(&file, "IDAT");
     size_t trns = find(&file, "tRNS");
     file.data[idat + 20] ^= 1;
-    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
-    assert_message(&error, "x.png: the PNG is damaged (IDAT: ");
+    assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED,
+                 "x.png: the PNG is damaged (IDAT: ");
     file.data[idat + 20] ^= 1;
     file.data[trns + 4] ^= 1;
-    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
-    assert_message(&error, "x.png: the PNG is damaged (tRNS: CRC error)");
+    assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED,
+                 "x.png: the PNG is damaged (tRNS: CRC error)");
     free(file.data);
-    assert_int_equal(load_bytes("Hello, world\n", 13, NULL, &error), GF_FAILED);
-    assert_message(&error, "x.png: unsupported image format");
+    assert_error(load_bytes("Hello, world\n", 13, NULL, &why), GF_FAILED,
+                 "x.png: unsupported image format");
 }
 
 /* Damaged metadata in any position is an error, unless --strip drops the metadata. */
@@ -102,29 +98,28 @@ TEST(damaged_metadata_is_reported) {
     const gf_filter_info *info = gf_filter_describe(filter);
     gf_settings *settings = gf_settings_new(info->params, info->param_count);
     gf_engine *engine = NULL;
-    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    assert_ok(gf_engine_open(NULL, &engine, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const png_spec spec = {
             .width = 5, .height = 5, .depth = 8, .extras = &cases[i].extra, .extra_count = 1};
         bool fails = cases[i].carried && cases[i].extra.wrong_checksum;
         gf_file_options options = {.force = true};
         png_bytes file;
-        gf_error error = {0};
         png_make(&spec, &file, NULL, NULL);
         put_bytes(in_directory("x.png"), file.data, file.size);
         free(file.data);
         const char *const in = in_directory("x.png");
         gf_status status = test_run_files(
-            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &error);
+            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &why);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails) {
-            assert_message(&error, cases[i].extra.name);
-            assert_message(&error, "--strip");
+            assert_message(&why, cases[i].extra.name);
+            assert_message(&why, "--strip");
             assert_int_equal(count_files(false), 1); /* no output, no temporary file */
         }
         options.write.strip = true;
         status = test_run_files(
-            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &error);
+            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &why);
         assert_int_equal(status, GF_OK);
         unlink(in_directory("y.png"));
     }
@@ -136,10 +131,8 @@ TEST(rejects_unknown_critical_chunks) {
     const png_extra extra = {"ABCD", 1, "x", 1, false};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
     png_bytes file;
-    gf_error error = {0};
     png_make(&spec, &file, NULL, NULL);
-    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
-    assert_message(&error, "ABCD");
+    assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED, "ABCD");
     free(file.data);
 }
 
@@ -153,17 +146,16 @@ TEST(rejects_chunks_before_the_header) {
         for (int damaged = 0; damaged < 2; damaged++) {
             png_bytes made = {0};
             char wanted[64];
-            gf_error error = {0};
             png_put_signature(&made);
             png_put_chunk(&made, names[i], "\0\0\1\1", 4, damaged != 0);
             made.data = realloc(made.data, made.size + file.size);
             assert_non_null(made.data);
             memcpy(made.data + made.size, file.data + 8, file.size - 8);
-            assert_int_equal(load_bytes(made.data, made.size + file.size - 8, NULL, &error),
+            assert_int_equal(load_bytes(made.data, made.size + file.size - 8, NULL, &why),
                              GF_FAILED);
             snprintf(wanted, sizeof wanted, "x.png: the PNG is damaged (%s: missing IHDR); ",
                      names[i]);
-            assert_message(&error, wanted);
+            assert_message(&why, wanted);
             free(made.data);
         }
     free(file.data);
@@ -181,36 +173,26 @@ TEST(limit_errors_name_the_option) {
                      .extras = &extra,
                      .extra_count = 1};
     png_bytes file;
-    gf_error error = {0};
     memset(text, 'a', sizeof text);
     png_make(&spec, &file, NULL, NULL);
-    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_OK);
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 600}, &error),
-                     GF_OK);
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 599}, &error),
-                     GF_FAILED);
-    assert_message(&error,
-                   "x.png: 30x20 pixels are over the limit of 599; raise it with --max-pixels");
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 2000}, &error),
-                     GF_OK);
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 1999}, &error),
-                     GF_FAILED);
-    assert_message(&error, "tEXt chunk is over the limit of 1999 bytes; raise it with --max-chunk");
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 1000}, &error),
-                     GF_FAILED);
-    assert_message(&error, "metadata are over the limit of 1000; raise it with --max-memory");
+    assert_ok(load_bytes(file.data, file.size, NULL, &why));
+    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 600}, &why));
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 599}, &why), GF_FAILED,
+                 "x.png: 30x20 pixels are over the limit of 599; raise it with --max-pixels");
+    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 2000}, &why));
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 1999}, &why), GF_FAILED,
+                 "tEXt chunk is over the limit of 1999 bytes; raise it with --max-chunk");
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 1000}, &why),
+                 GF_FAILED, "metadata are over the limit of 1000; raise it with --max-memory");
     free(file.data);
 
     spec.extra_count = 0;
     png_make(&spec, &file, NULL, NULL);
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 600}, &error),
-                     GF_OK);
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 599}, &error),
-                     GF_FAILED);
-    assert_message(&error, "an interlaced image are over the limit of 599");
-    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 59}, &error),
-                     GF_FAILED);
-    assert_message(&error, "two rows");
+    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 600}, &why));
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 599}, &why), GF_FAILED,
+                 "an interlaced image are over the limit of 599");
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 59}, &why), GF_FAILED,
+                 "two rows");
     free(file.data);
 }
 

@@ -127,7 +127,6 @@ TEST(finds_parts) {
 
 TEST(reads_from_memory) {
     gf_format format, wanted;
-    gf_error error = {0};
     gf_source *source;
     void *pixels;
     png_bytes file;
@@ -136,17 +135,16 @@ TEST(reads_from_memory) {
     spec.color = 3;
     spec.interlaced = true;
     png_make(&spec, &file, &wanted, &expected);
-    assert_int_equal(gf_png_format(file.data, file.size, &format, &error), GF_OK);
+    assert_ok(gf_png_format(file.data, file.size, &format, &why));
     assert_true(gf_format_equal(&format, &wanted));
-    assert_int_equal(gf_png_memory_source(file.data, file.size, "PNG", &source, &error), GF_OK);
-    assert_int_equal(gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, &error),
-                     GF_OK);
+    assert_ok(gf_png_memory_source(file.data, file.size, "PNG", &source, &why));
+    assert_ok(gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, &why));
     source->ops->close(source);
     assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
-    assert_int_equal(gf_png_format(file.data, 20, &format, &error), GF_FAILED);
-    assert_string_equal(error.message, "PNG: the PNG ends too early; get a complete copy");
-    assert_int_equal(gf_png_format(file.data, 0, &format, &error), GF_FAILED);
-    assert_int_equal(gf_png_format("GIF89a..........", 16, &format, &error), GF_FAILED);
+    assert_int_equal(gf_png_format(file.data, 20, &format, &why), GF_FAILED);
+    assert_string_equal(why.message, "PNG: the PNG ends too early; get a complete copy");
+    assert_int_equal(gf_png_format(file.data, 0, &format, &why), GF_FAILED);
+    assert_int_equal(gf_png_format("GIF89a..........", 16, &format, &why), GF_FAILED);
     free(pixels);
     free(expected);
     free(file.data);

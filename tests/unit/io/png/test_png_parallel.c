@@ -42,7 +42,6 @@ static size_t compress_raw(test_random *random, const unsigned char *raw, size_t
     const uint64_t steps = 1 + test_below(random, 3), fixed_flush = test_below(random, 8);
     const size_t step = n / (steps * steps * 4) + 1;
     z_stream zlib = {0};
-
     memset(ends, 0, MAX_PACKED);
     assert_int_equal(deflateInit2(&zlib, (int)test_below(random, 10), Z_DEFLATED, 15,
                                   1 + (int)test_below(random, 9), (int)test_below(random, 5)),
@@ -376,19 +375,14 @@ TEST(own_files) {
                                   (1 + (uint32_t)e) % 2 == 0};
         const size_t size = gf_row_bytes(&format) * format.height;
         unsigned char *pixels = malloc(size), *got;
-        gf_error error;
         gf_format read;
         assert_non_null(pixels);
         for (size_t i = 0; i < size; i++)
             pixels[i] = (unsigned char)(i / 300 + test_below(&random, 1 + i / 50000 % 20));
-        assert_int_equal(
-            save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50, &error),
-            GF_OK);
+        assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50, &why));
         for (uint32_t threads = 1; threads <= 5; threads++) {
             const gf_limits limits = {.threads = threads};
-            assert_int_equal(
-                load_image(in_directory("own.png"), &limits, 100, &read, &got, NULL, &error),
-                GF_OK);
+            assert_ok(load_image(in_directory("own.png"), &limits, 100, &read, &got, NULL, &why));
             assert_memory_equal(got, pixels, size);
             free(got);
         }
@@ -406,14 +400,12 @@ TEST(segments_of_our_files_are_accepted) {
     test_random random = {5};
     gf_png_stream stream = {0};
     gf_png_rows rows;
-    gf_error error;
     uint64_t y = 0;
     size_t got;
     assert_non_null(pixels);
     for (size_t i = 0; i < (size_t)WIDTH * HEIGHT; i++)
         pixels[i] = (unsigned char)(i % WIDTH / 20 + test_below(&random, 30));
-    assert_int_equal(
-        save_image(in_directory("own.png"), &format, pixels, NULL, &options, 100, &error), GF_OK);
+    assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 100, &why));
     free(pixels);
     gf_input input = {.name = strdup("own.png"), .file = fopen(in_directory("own.png"), "rb")};
     assert_non_null(input.file);
@@ -421,7 +413,7 @@ TEST(segments_of_our_files_are_accepted) {
     while (fread(header, 1, 8, input.file) == 8 && !gf_png_idat_is(header))
         assert_int_equal(fseek(input.file, (long)get32(header) + 4, SEEK_CUR), 0);
     gf_png_idat_start(&stream.idat, &input, header);
-    assert_int_equal(gf_png_idat_read(&stream.idat, head, 2, &got, &error), GF_OK);
+    assert_ok(gf_png_idat_read(&stream.idat, head, 2, &got, &why));
     gf_png_parallel *parallel = gf_png_parallel_open(&stream, &image);
     assert_non_null(parallel);
     do {

@@ -77,7 +77,6 @@ TEST(decodes_as_in_process) {
     int decoded = 0, rejected = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *name = files[i].name;
-        gf_error error = {0};
         size_t size;
         if (files[i].bytes != NULL) {
             put_bytes(in_directory(name), files[i].bytes, files[i].size);
@@ -87,8 +86,7 @@ TEST(decodes_as_in_process) {
             unsigned char *pixels = random_pixels(&format, (uint32_t)i);
             if (format.type == GF_F32)
                 memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
-            assert_int_equal(save_image(in_directory(name), &format, pixels, NULL, NULL, 5, &error),
-                             GF_OK);
+            assert_ok(save_image(in_directory(name), &format, pixels, NULL, NULL, 5, &why));
             free(pixels);
         }
         if (!equals_unsandboxed(name))
@@ -134,11 +132,10 @@ static void open_in(const char *name, const gf_limits *limits, long mebibytes, c
     int status;
     if (child == 0) {
         struct rusage self, below;
-        gf_error error = {0};
         gf_source *source;
-        const gf_status opened = gf_source_open(in_directory(name), limits, &source, &error);
+        const gf_status opened = gf_source_open(in_directory(name), limits, &source, &why);
         if (opened != (part != NULL ? GF_FAILED : GF_OK) ||
-            (part != NULL && strstr(error.message, part) == NULL))
+            (part != NULL && strstr(why.message, part) == NULL))
             _exit(1);
         (void)getrusage(RUSAGE_SELF, &self);
         (void)getrusage(RUSAGE_CHILDREN, &below);

@@ -36,18 +36,16 @@ TEST(kills_a_child_if_waiting_fails) {
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
             gf_sandbox_end end = GF_SANDBOX_DONE;
-            gf_error error = {0};
             char message[200];
             wait_fails.times = times[k];
             wait_fails.cause = causes[i];
             (void)snprintf(message, sizeof message,
                            "x: cannot wait for the child process that decodes it: %s; run again",
                            strerror(causes[i]));
-            const gf_status status =
-                gf_sandbox_run(never_ends, NULL, &memory, 2, "x", &end, &error);
+            const gf_status status = gf_sandbox_run(never_ends, NULL, &memory, 2, "x", &end, &why);
             wait_fails.times = 0;
             assert_int_equal(status, GF_FAILED);
-            assert_string_equal(error.message, message);
+            assert_string_equal(why.message, message);
             assert_false(children_left());
         }
     }

@@ -70,16 +70,15 @@ TEST(rejects_forged_results) {
     };
     gf_format format;
     unsigned char *pixels;
-    gf_error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         forged = cases[i].forged;
-        const gf_status status = open_forged(&limits, &format, &pixels, &error);
+        const gf_status status = open_forged(&limits, &format, &pixels, &why);
         if (cases[i].part != NULL && status == GF_OK)
             fail_msg("result %zu was accepted", i);
         if (cases[i].part != NULL)
-            assert_message(&error, cases[i].part);
+            assert_message(&why, cases[i].part);
         else if (status != GF_OK)
-            fail_msg("%s", error.message);
+            fail_msg("%s", why.message);
         free(pixels);
     }
 }
@@ -87,13 +86,11 @@ TEST(rejects_forged_results) {
 TEST(truncates_a_long_reason) {
     gf_format format;
     unsigned char *pixels;
-    gf_error error;
     forged = valid;
     forged.outcome = GF_RASTER_DAMAGED;
     memset(forged.reason, 'x', sizeof forged.reason); /* not terminated */
-    assert_int_equal(open_forged(NULL, &format, &pixels, &error), GF_FAILED);
-    assert_message(&error, "xxx); get an intact copy");
-    assert_int_equal(strspn(strchr(error.message, '(') + 1, "x"), sizeof forged.reason - 1);
+    assert_error(open_forged(NULL, &format, &pixels, &why), GF_FAILED, "xxx); get an intact copy");
+    assert_int_equal(strspn(strchr(why.message, '(') + 1, "x"), sizeof forged.reason - 1);
 }
 
 /* An image within the limits may be larger than the shared memory, which is less than they allow if
@@ -102,20 +99,18 @@ TEST(rejects_pixels_behind_the_memory) {
     const gf_limits limits = {.max_memory = UINT64_MAX, .max_pixels = UINT64_MAX};
     gf_format format;
     unsigned char *pixels;
-    gf_error error;
     forged = valid;
     forged.width = (uint64_t)1 << 46;
-    assert_int_equal(open_forged(&limits, &format, &pixels, &error), GF_FAILED);
-    assert_message(&error, "the decoder crashed and was stopped");
+    assert_error(open_forged(&limits, &format, &pixels, &why), GF_FAILED,
+                 "the decoder crashed and was stopped");
 }
 
 /* The pixels are those in the shared memory. They remain valid when the rest of it is unmapped. */
 TEST(uses_the_pixels_in_shared_memory) {
     gf_format format;
     unsigned char *pixels;
-    gf_error error;
     forged = valid;
-    assert_int_equal(open_forged(NULL, &format, &pixels, &error), GF_OK);
+    assert_ok(open_forged(NULL, &format, &pixels, &why));
     for (size_t i = 0; i < 600; i++)
         assert_int_equal(pixels[i], 7);
     free(pixels);
@@ -146,7 +141,6 @@ TEST(survives_random_numbers) {
     for (int round = 0; round < 5000; round++) {
         gf_format format;
         unsigned char *pixels;
-        gf_error error;
         forged = (gf_raster_result){
             .outcome =
                 next_random(&seed) % 3 != 0 ? (uint32_t)GF_RASTER_READ : next_random(&seed) % 12,
@@ -155,10 +149,10 @@ TEST(survives_random_numbers) {
             .width = odd[next_random(&seed) % ODD] + next_random(&seed) % 3,
             .height = odd[next_random(&seed) % ODD] - next_random(&seed) % 3,
         };
-        if (open_forged(&limits, &format, &pixels, &error) == GF_OK)
+        if (open_forged(&limits, &format, &pixels, &why) == GF_OK)
             accepted++;
         else
-            assert_message(&error, "x.bmp: ");
+            assert_message(&why, "x.bmp: ");
         free(pixels);
     }
     assert_in_range(accepted, 50, 4000);
@@ -166,7 +160,6 @@ TEST(survives_random_numbers) {
 
 /* The description uses only bytes of the file, even if the decoder accepts very few bytes. */
 TEST(describes_bytes_of_the_file) {
-    gf_error error = {0};
     gf_source *source;
     forged = valid;
     for (size_t size = GF_RASTER_MIN_BYTES; size < 40; size++) {
@@ -174,10 +167,10 @@ TEST(describes_bytes_of_the_file) {
                   "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\1\0"
                   "\x18\0\0\0\0\0\0\0\0\0\0\0",
                   size);
-        if (gf_source_open(in_directory("short.bmp"), NULL, &source, &error) == GF_OK)
+        if (gf_source_open(in_directory("short.bmp"), NULL, &source, &why) == GF_OK)
             source->ops->close(source);
         else
-            assert_message(&error, "ends too early");
+            assert_message(&why, "ends too early");
     }
 }
 

@@ -9,7 +9,7 @@
 /* Image of one row in memory, which the caller frees after the source. */
 static gf_source *row_source(const gf_format *format, const void *row) {
     gf_source *source = NULL;
-    assert_int_equal(gf_memory_source(format, row, gf_row_bytes(format), &source, NULL), GF_OK);
+    assert_ok(gf_memory_source(format, row, gf_row_bytes(format), &source, NULL));
     return source;
 }
 
@@ -17,9 +17,9 @@ static gf_source *row_source(const gf_format *format, const void *row) {
 static void *raise_row(gf_format format, const void *row, gf_type type) {
     gf_source *source = row_source(&format, row);
     unsigned char *raised;
-    assert_int_equal(gf_convert_source(&source, type, false, false, "x.png", NULL), GF_OK);
+    assert_ok(gf_convert_source(&source, type, false, false, "x.png", NULL));
     assert_int_equal(source->format.type, type);
-    assert_int_equal(load_source(source, 1, &raised, NULL, NULL), GF_OK);
+    assert_ok(load_source(source, 1, &raised, NULL, NULL));
     return raised;
 }
 
@@ -36,15 +36,14 @@ static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint
     memset(rows, PAINT, stride * format.height);
     for (uint64_t y = 0; y < format.height; y++)
         memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
-    assert_int_equal(gf_memory_sink(&stored, 1, &(gf_out_pixels){out, out_row}, &sink, NULL),
-                     GF_OK);
-    assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, false, NULL), GF_OK);
+    assert_ok(gf_memory_sink(&stored, 1, &(gf_out_pixels){out, out_row}, &sink, NULL));
+    assert_ok(gf_convert_sink(&sink, &format, &stored, false, false, NULL));
     sink->digests = digest != NULL;
     for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
         n = format.height - y < n ? format.height - y : n;
-        assert_int_equal(sink->ops->write(sink, rows + y * stride, stride, n, NULL), GF_OK);
+        assert_ok(sink->ops->write(sink, rows + y * stride, stride, n, NULL));
     }
-    assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+    assert_ok(sink->ops->finish(sink, NULL, NULL));
     if (digest)
         *digest = sink->digest;
     sink->ops->close(sink);
@@ -196,10 +195,9 @@ TEST(converts_rows) {
                 unsigned char *expected = convert_each(&format, pixels, to);
                 if (from < to) {
                     gf_source *source = row_source(&format, pixels);
-                    assert_int_equal(gf_convert_source(&source, to, false, false, "x", NULL),
-                                     GF_OK);
+                    assert_ok(gf_convert_source(&source, to, false, false, "x", NULL));
                     const uint64_t strip = 1 + next_random(&seed) % format.height;
-                    assert_int_equal(load_source(source, strip, &got, NULL, NULL), GF_OK);
+                    assert_ok(load_source(source, strip, &got, NULL, NULL));
                     assert_memory_equal(got, expected, n * gf_type_bytes(to));
                     free(got);
                 }
@@ -222,13 +220,12 @@ TEST(keeps_equal_types) {
     uint16_t row[2] = {1, 2};
     gf_source *source = row_source(&format, row), *before = source;
     gf_sink *sink, *sink_before;
-    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x", NULL), GF_OK);
+    assert_ok(gf_convert_source(&source, GF_U16, false, false, "x", NULL));
     assert_ptr_equal(source, before);
     source->ops->close(source);
-    assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){row, sizeof row}, &sink, NULL),
-                     GF_OK);
+    assert_ok(gf_memory_sink(&format, 1, &(gf_out_pixels){row, sizeof row}, &sink, NULL));
     sink_before = sink;
-    assert_int_equal(gf_convert_sink(&sink, &format, &format, false, false, NULL), GF_OK);
+    assert_ok(gf_convert_sink(&sink, &format, &format, false, false, NULL));
     assert_ptr_equal(sink, sink_before);
     sink->ops->close(sink);
 }
@@ -240,12 +237,11 @@ TEST(counts_long_rows) {
         const gf_file_options options = {.force = true};
         const uint64_t row = width == 1000 ? 0 : width;
         gf_sink *sink;
-        assert_int_equal(
-            gf_sink_open(in_directory("o.png"), &stored, NULL, &options, 3, &sink, NULL), GF_OK);
+        assert_ok(gf_sink_open(in_directory("o.png"), &stored, NULL, &options, 3, &sink, NULL));
         const uint64_t before = sink->memory;
-        assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, false, NULL), GF_OK);
+        assert_ok(gf_convert_sink(&sink, &format, &stored, false, false, NULL));
         assert_int_equal(sink->memory, before + row);
-        assert_int_equal(sink->shrink(sink, NULL), GF_OK);
+        assert_ok(sink->shrink(sink, NULL));
         assert_int_equal(sink->memory, sink->inner->memory + row);
         sink->ops->close(sink);
     }
@@ -260,30 +256,28 @@ TEST(forwards_to_files) {
     gf_metadata metadata = {.count = 0}, read;
     gf_source *source;
     assert_non_null(rows);
-    assert_int_equal(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL),
-                     GF_OK);
-    assert_int_equal(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL), GF_OK);
-    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL), GF_OK);
+    assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL));
+    assert_ok(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL));
+    assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL));
     assert_null(source->codec);
     assert_null(source->ops->announce);
     source->ops->seek(source, 150);
-    assert_int_equal(source->ops->read(source, rows, 2 * row, 2, NULL), GF_OK);
+    assert_ok(source->ops->read(source, rows, 2 * row, 2, NULL));
     for (size_t i = 0; i < 2 * row; i++)
         assert_int_equal(rows[i], 257 * pixels[150 * row + i]);
-    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    assert_ok(source->ops->finish(source, NULL));
     assert_int_equal(source->bytes, format.height * row + strlen("P6\n301 200\n255\n"));
     source->ops->close(source);
 
     metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\1\0\0\0\1\0\1", 9);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
-    assert_int_equal(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL),
-                     GF_OK);
-    assert_int_equal(gf_source_open(in_directory("x.png"), NULL, &source, NULL), GF_OK);
-    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL), GF_OK);
+    assert_ok(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL));
+    assert_ok(gf_source_open(in_directory("x.png"), NULL, &source, NULL));
+    assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL));
     assert_int_equal(source->metadata.count, 1);
     assert_non_null(source->ops->announce);
-    assert_int_equal(load_source(source, 50, &got, &read, NULL), GF_OK);
+    assert_ok(load_source(source, 50, &got, &read, NULL));
     for (size_t i = 0; i < format.height * row; i++)
         assert_int_equal(((uint16_t *)(void *)got)[i], 257 * pixels[i]);
     assert_int_equal(read.count, 2);
@@ -307,13 +301,12 @@ static void assert_part(const char *path, const gf_limits *limits, const gf_form
     gf_limits part = *limits;
     gf_format format;
     unsigned char *got;
-
     crop.x = wide ? 0 : crop.x;
     crop.width = wide ? whole->width : 1 + next_random(seed) % (whole->width - crop.x);
     crop.height = 1 + next_random(seed) % (whole->height - crop.y);
     part.crop = &crop;
     const uint64_t strip = 1 + next_random(seed) % crop.height;
-    assert_int_equal(load_image(path, &part, strip, &format, &got, NULL, NULL), GF_OK);
+    assert_ok(load_image(path, &part, strip, &format, &got, NULL, NULL));
     assert_int_equal(format.width, crop.width);
     assert_int_equal(format.height, crop.height);
     for (uint64_t y = 0; y < crop.height; y++)
@@ -340,7 +333,7 @@ TEST(reads_parts_of_files) {
         const char *path = in_directory(files[i].name);
         const gf_raw raw = {.format = *format};
         unsigned char *pixels = random_pixels(format, (unsigned)i);
-        assert_int_equal(save_image(path, format, pixels, NULL, NULL, format->height, NULL), GF_OK);
+        assert_ok(save_image(path, format, pixels, NULL, NULL, format->height, NULL));
         for (int round = 0; round < 12; round++) {
             const gf_limits limits = {.threads = round % 2 ? 4 : 1,
                                       .raw = strcmp(files[i].name, "a.raw") == 0 ? &raw : NULL};
@@ -363,18 +356,18 @@ TEST(leaves_out_columns) {
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)(i * 7 / 3);
     put_bytes(in_directory("x.raw"), bytes, size);
-    assert_int_equal(gf_source_open(in_directory("x.raw"), &limits, &source, NULL), GF_OK);
+    assert_ok(gf_source_open(in_directory("x.raw"), &limits, &source, NULL));
     /* Without its end the file has the wrong size, which is reported when it is opened. */
     assert_int_equal(truncate(in_directory("x.raw"), 10 + 200014 + 2000), 0);
     for (size_t y = 1; y < 3; y++) {
-        assert_int_equal(source->ops->read(source, rows, sizeof rows, 1, NULL), GF_OK);
+        assert_ok(source->ops->read(source, rows, sizeof rows, 1, NULL));
         assert_memory_equal(rows, bytes + 10 + y * 100000 + 14, sizeof rows);
     }
     source->ops->seek(source, 1);
     memset(rows, 0, sizeof rows);
-    assert_int_equal(source->ops->read(source, rows, sizeof rows, 1, NULL), GF_OK);
+    assert_ok(source->ops->read(source, rows, sizeof rows, 1, NULL));
     assert_memory_equal(rows, bytes + 10 + 200014, sizeof rows);
-    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    assert_ok(source->ops->finish(source, NULL));
     source->ops->close(source);
     free(bytes);
 }
@@ -386,16 +379,13 @@ TEST(ignores_rows_below) {
     gf_limits limits = {.crop = &crop, .threads = 1};
     unsigned char *pixels = random_pixels(&format, 3), *got;
     gf_format read;
-    gf_error error = {0};
     size_t size;
-    assert_int_equal(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL),
-                     GF_OK);
+    assert_ok(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL));
     unsigned char *bytes = test_bytes(in_directory("x.png"), &size);
     put_bytes(in_directory("x.png"), bytes, size - 40000);
     for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
         crop.height = 10;
-        assert_int_equal(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &error),
-                         GF_OK);
+        assert_ok(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &why));
         assert_memory_equal(got, pixels, 10 * gf_row_bytes(&format));
         free(got);
         crop.height = 300;
@@ -428,24 +418,22 @@ TEST(rejects_parts_outside) {
     };
     const gf_format format = {10, 8, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
-    assert_int_equal(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL),
-                     GF_OK);
+    assert_ok(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_file_options options = {.crop = &cases[i].crop};
         gf_format read;
         void *got;
-        gf_error error = {0};
         const gf_status status =
-            gf_load_file(in_directory("x.pgm"), &options, &read, &got, NULL, &error);
+            gf_load_file(in_directory("x.pgm"), &options, &read, &got, NULL, &why);
         assert_int_equal(status == GF_OK, cases[i].message == NULL);
         if (status)
-            assert_message(&error, cases[i].message);
+            assert_message(&why, cases[i].message);
         else
             assert_int_equal(read.width * read.height, cases[i].crop.width * cases[i].crop.height);
         free(got);
         /* The description of a file is that of the whole file. */
         gf_file_info info;
-        assert_int_equal(gf_inspect_file(in_directory("x.pgm"), &options, &info, NULL), GF_OK);
+        assert_ok(gf_inspect_file(in_directory("x.pgm"), &options, &info, NULL));
         assert_true(gf_format_equal(&info.format, &format));
     }
     free(pixels);
@@ -456,13 +444,11 @@ TEST(parses_parts) {
         "",         "1",       "1,2,3",   "1,2,3,4,5", "1,2,3,",   "1,2,3,4 ", "-1,2,3,4",
         "1, 2,3,4", "1,2,0,4", "1,2,3,0", "1x2x3x4",   "+1,2,3,4", ",2,3,4"};
     gf_crop crop = {5, 6, 7, 8};
-    gf_error error;
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
-        assert_int_equal(gf_crop_parse(invalid[i], &crop, &error), GF_USAGE);
-        assert_message(&error, "--crop '");
+        assert_error(gf_crop_parse(invalid[i], &crop, &why), GF_USAGE, "--crop '");
         assert_int_equal(crop.x + crop.y + crop.width + crop.height, 5 + 6 + 7 + 8);
     }
-    assert_int_equal(gf_crop_parse("0,20,300,4000", &crop, &error), GF_OK);
+    assert_ok(gf_crop_parse("0,20,300,4000", &crop, &why));
     assert_int_equal(crop.x, 0);
     assert_int_equal(crop.y, 20);
     assert_int_equal(crop.width, 300);
@@ -478,7 +464,6 @@ static void save_turned(const gf_format *format, const void *pixels, unsigned or
     unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
     const gf_file_options force = {.force = true};
     gf_metadata metadata;
-
     little[18] = (unsigned char)orientation;
     exif[19] = (unsigned char)orientation;
     if (!big)
@@ -487,9 +472,8 @@ static void save_turned(const gf_format *format, const void *pixels, unsigned or
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9);
     gf_metadata_add(&metadata, "eXIf", false, exif, sizeof exif);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
-    assert_int_equal(
-        save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height, NULL),
-        GF_OK);
+    assert_ok(
+        save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height, NULL));
     gf_metadata_clear(&metadata);
 }
 
@@ -518,13 +502,13 @@ TEST(turns_images) {
             gf_source *source;
             gf_metadata metadata;
             save_turned(&format, pixels, orientation, k % 3 == 0);
-            assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
+            assert_ok(gf_source_open(in_directory("t.png"), &limits, &source, NULL));
             assert_int_equal(gf_metadata_orientation(&source->metadata), 1);
             const gf_format turned = source->format;
             assert_int_equal(turned.width, orientation < 5 ? format.width : format.height);
             assert_int_equal(turned.height, orientation < 5 ? format.height : format.width);
             const uint64_t strip = 1 + next_random(&seed) % turned.height;
-            assert_int_equal(load_source(source, strip, &got, &metadata, NULL), GF_OK);
+            assert_ok(load_source(source, strip, &got, &metadata, NULL));
             for (uint64_t r = 0; r < format.height; r++)
                 for (uint64_t c = 0; c < format.width; c++) {
                     uint64_t x = 0, y = 0;
@@ -558,8 +542,8 @@ TEST(converts_rows_written_ahead) {
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
         gf_source *source;
-        assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
-        assert_int_equal(gf_convert_source(&source, types[t], false, false, "t.png", NULL), GF_OK);
+        assert_ok(gf_source_open(in_directory("t.png"), &limits, &source, NULL));
+        assert_ok(gf_convert_source(&source, types[t], false, false, "t.png", NULL));
         assert_true(source->threads > 1);
         const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
         unsigned char *ring = malloc(SLOTS * STRIP * stride), *line = malloc(row);
@@ -569,11 +553,9 @@ TEST(converts_rows_written_ahead) {
         for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
             unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
             for (; announced < strip + SLOTS && announced < STRIPS; announced++)
-                assert_int_equal(source->ops->announce(source,
-                                                       ring + announced % SLOTS * STRIP * stride,
-                                                       stride, STRIP, NULL),
-                                 GF_OK);
-            assert_int_equal(source->ops->read(source, slot, stride, STRIP, NULL), GF_OK);
+                assert_ok(source->ops->announce(source, ring + announced % SLOTS * STRIP * stride,
+                                                stride, STRIP, NULL));
+            assert_ok(source->ops->read(source, slot, stride, STRIP, NULL));
             for (size_t y = 0; y < STRIP; y++, slot += stride) {
                 const gf_format one = {format.width, 1, 3, GF_U8, false};
                 const unsigned char *from = pixels + (strip * STRIP + y) * row;
@@ -587,7 +569,7 @@ TEST(converts_rows_written_ahead) {
                 free(expected);
             }
         }
-        assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+        assert_ok(source->ops->finish(source, NULL));
         source->ops->close(source);
         free(line);
         free(ring);
@@ -605,19 +587,17 @@ TEST(crops_turned_images) {
         gf_format turned;
         unsigned char *upright;
         save_turned(&format, pixels, orientation, false);
-        assert_int_equal(
-            load_image(in_directory("t.png"), &limits, 70, &turned, &upright, NULL, NULL), GF_OK);
+        assert_ok(load_image(in_directory("t.png"), &limits, 70, &turned, &upright, NULL, NULL));
         for (int round = 0; round < 8; round++)
             assert_part(in_directory("t.png"), &limits, &turned, upright, &seed);
         /* Limits of memory apply to the image, which is read with the first row. */
         limits.max_memory = 90 * 70 * 3 - 1;
         unsigned char *ignored;
-        gf_error error;
         const gf_status status =
-            load_image(in_directory("t.png"), &limits, 70, &turned, &ignored, NULL, &error);
+            load_image(in_directory("t.png"), &limits, 70, &turned, &ignored, NULL, &why);
         assert_int_equal(status, orientation < 3 ? GF_OK : GF_FAILED);
         if (status)
-            assert_message(&error, "18900 bytes for an image to turn are over the limit of 18899");
+            assert_message(&why, "18900 bytes for an image to turn are over the limit of 18899");
         free(ignored);
         free(upright);
     }
@@ -648,12 +628,11 @@ TEST(rejects_damaged_orientations) {
     static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
     const gf_format format = {2, 2, 1, GF_U8, false};
     for (size_t i = 0; i < 2; i++) {
-        gf_error error = {0};
         gf_source *source;
-        assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
+        assert_ok(gf_memory_source(&format, "abcd", 2, &source, NULL));
         strcpy(source->metadata.damaged, names[i]);
-        assert_int_equal(gf_rotate_source(&source, UINT64_MAX, "x.tif", &error), GF_FAILED);
-        assert_message(&error, "x.tif: the EXIF data is damaged");
+        assert_error(gf_rotate_source(&source, UINT64_MAX, "x.tif", &why), GF_FAILED,
+                     "x.tif: the EXIF data is damaged");
         source->ops->close(source);
     }
 }
@@ -671,21 +650,19 @@ TEST(rejects_late_orientations) {
                 unsigned char data[26] = {0};
                 gf_metadata metadata;
                 gf_format read;
-                gf_error error = {0};
                 metadata = (gf_metadata){0};
                 memcpy(data, exif, sizeof exif);
                 for (int late = !early; late <= 1; late++) {
                     data[18] = late ? orientation : 1;
                     gf_metadata_add(&metadata, "eXIf", late, data, sizeof data);
                 }
-                assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,
-                                            &(gf_file_options){.force = true}, 20, NULL),
-                                 GF_OK);
+                assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,
+                                     &(gf_file_options){.force = true}, 20, NULL));
                 assert_int_equal(
-                    load_image(in_directory("l.png"), &limits, 20, &read, &got, NULL, &error),
+                    load_image(in_directory("l.png"), &limits, 20, &read, &got, NULL, &why),
                     fails ? GF_FAILED : GF_OK);
                 if (fails)
-                    assert_message(&error,
+                    assert_message(&why,
                                    "l.png: the EXIF orientation follows the pixels; "
                                    "convert the file to TIFF first, or remove "
                                    "--autorotate");
@@ -706,14 +683,12 @@ TEST(omits_second_orientations) {
     metadata = (gf_metadata){0};
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
-    assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,
-                                &(gf_file_options){.force = true}, 20, NULL),
-                     GF_OK);
+    assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,
+                         &(gf_file_options){.force = true}, 20, NULL));
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         gf_metadata read;
         gf_format turned;
-        assert_int_equal(
-            load_image(in_directory("l.png"), &limits[i], 1, &turned, &got, &read, NULL), GF_OK);
+        assert_ok(load_image(in_directory("l.png"), &limits[i], 1, &turned, &got, &read, NULL));
         assert_int_equal(read.count, 1);
         assert_int_equal(gf_metadata_orientation(&read), i == 0 ? 1 : 6);
         gf_metadata_clear(&read);
@@ -728,9 +703,9 @@ TEST(keeps_the_number_of_pages) {
     const gf_format format = {2, 2, 1, GF_U8, false};
     const gf_crop crop = {0, 0, 1, 1};
     gf_source *source;
-    assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
+    assert_ok(gf_memory_source(&format, "abcd", 2, &source, NULL));
     source->pages = 3;
-    assert_int_equal(gf_crop_source(&source, &crop, UINT64_MAX, "x.tif", NULL), GF_OK);
+    assert_ok(gf_crop_source(&source, &crop, UINT64_MAX, "x.tif", NULL));
     assert_int_equal(source->format.width, 1);
     assert_int_equal(source->pages, 3);
     source->ops->close(source);
@@ -777,12 +752,12 @@ TEST(loads_with_a_depth) {
             uint64_t outside = 0;
             void *got;
             assert_non_null(part);
-            assert_int_equal(save_image(path, &format, pixels, NULL, &force, 9, NULL), GF_OK);
+            assert_ok(save_image(path, &format, pixels, NULL, &force, 9, NULL));
             for (size_t y = 0; y < 7; y++)
                 memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
             part_format.width = 650;
             part_format.height = 7;
-            assert_int_equal(gf_load_file(path, &options, &read, &got, &report, NULL), GF_OK);
+            assert_ok(gf_load_file(path, &options, &read, &got, &report, NULL));
             const gf_type type = gf_depth_type(depth, from);
             for (size_t i = 0; from == GF_F32 && type < from && i < 650 * 7 * 3; i++)
                 outside += !(((float *)(void *)part)[i] >= 0 && ((float *)(void *)part)[i] <= 1);

@@ -8,23 +8,21 @@ TEST(copies_rows_in_memory) {
     unsigned char out[16];
     gf_source *source;
     gf_sink *sink;
-    gf_error error = {0};
     memset(out, '.', sizeof out);
-    assert_int_equal(gf_memory_source(&format, in, 4, &source, &error), GF_OK);
-    assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){out, 5}, &sink, &error), GF_OK);
+    assert_ok(gf_memory_source(&format, in, 4, &source, &why));
+    assert_ok(gf_memory_sink(&format, 1, &(gf_out_pixels){out, 5}, &sink, &why));
     for (uint64_t rows = 1; rows <= 2; rows++) {
-        assert_int_equal(source->ops->read(source, strip, 7, rows, &error), GF_OK);
-        assert_int_equal(sink->ops->write(sink, strip, 7, rows, &error), GF_OK);
+        assert_ok(source->ops->read(source, strip, 7, rows, &why));
+        assert_ok(sink->ops->write(sink, strip, 7, rows, &why));
     }
-    assert_int_equal(source->ops->finish(source, &error), GF_OK);
-    assert_int_equal(sink->ops->finish(sink, &source->metadata, &error), GF_OK);
+    assert_ok(source->ops->finish(source, &why));
+    assert_ok(sink->ops->finish(sink, &source->metadata, &why));
     source->ops->close(source);
     sink->ops->close(sink);
     assert_memory_equal(out, "ab...cd...ef....", 16);
-    assert_int_equal(gf_memory_source(&format, in, 1, &source, &error), GF_USAGE);
-    assert_message(&error, "stride");
+    assert_error(gf_memory_source(&format, in, 1, &source, &why), GF_USAGE, "stride");
     assert_int_equal(gf_memory_sink(&(gf_format){1, 1, 5, GF_U8, 5 % 2 == 0}, 1,
-                                    &(gf_out_pixels){out, 9}, &sink, &error),
+                                    &(gf_out_pixels){out, 9}, &sink, &why),
                      GF_FAILED);
 }
 

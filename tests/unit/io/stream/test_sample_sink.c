@@ -17,13 +17,11 @@ static const char grey8_csv[] =
 static void assert_no_sink(const char *path, const char *format, gf_status status,
                            const char *part) {
     gf_sample_sink *sink;
-    gf_error error = {0};
-
-    assert_int_equal(gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, &grey8,
-                                         &sink, &error),
-                     status);
+    assert_int_equal(
+        gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, &grey8, &sink, &why),
+        status);
     assert_null(sink);
-    assert_message(&error, part);
+    assert_message(&why, part);
 }
 
 /* Run a function in a child process, where standard output and limits may be changed. The function
@@ -44,7 +42,6 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
     gf_sample_sink *sink;
     gf_status status = gf_sample_sink_open(path, &(gf_file_options){.sample_format = format},
                                            layout, &sink, error);
-
     if (status == GF_OK && gf_sample_sink_wants_count(sink))
         status = gf_sample_sink_count(sink, count, error);
     if (status == GF_OK)
@@ -71,8 +68,6 @@ TEST(writes_into_a_pipe) {
         char got[1024];
         size_t size;
         int reader;
-        gf_error error = {0};
-
         gf_sample_sink *sink = open_sink(in_directory("file"), kinds[k], &grey8);
         assert_false(gf_sample_sink_wants_count(sink));
         put_grey8(sink);
@@ -80,7 +75,7 @@ TEST(writes_into_a_pipe) {
         sink = open_pipe(kinds[k], &reader);
         assert_int_equal(gf_sample_sink_wants_count(sink), strcmp(kinds[k], "npy") == 0);
         if (gf_sample_sink_wants_count(sink))
-            assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_OK);
+            assert_ok(gf_sample_sink_count(sink, 4, &why));
         put_grey8(sink);
         finish(sink);
         unsigned char *want = test_bytes(in_directory("file"), &size);
@@ -94,16 +89,14 @@ TEST(writes_into_a_pipe) {
 
 static bool many_to_standard_output(void) {
     const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
-    gf_error error = {0};
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
-           try_file("-", "npy", &rgb16, write_many, MANY, &error) == GF_OK;
+           try_file("-", "npy", &rgb16, write_many, MANY, &why) == GF_OK;
 }
 
 static bool few_to_standard_output(void) {
     const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
-    gf_error error = {0};
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
-           try_file("-", NULL, &grey8, write_grey8, 4, &error) == GF_OK;
+           try_file("-", NULL, &grey8, write_grey8, 4, &why) == GF_OK;
 }
 
 TEST(writes_standard_output) {
@@ -122,14 +115,13 @@ TEST(writes_standard_output) {
 
 static bool to_a_terminal(void) {
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    gf_error error = {0};
     if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 ||
         dup2(open(ptsname(terminal), O_RDWR | O_NOCTTY), STDOUT_FILENO) < 0)
         return true; /* no terminals available */
-    return try_file("-", "npy", &grey8, write_grey8, 4, &error) == GF_USAGE &&
-           strstr(error.message, "standard output is a terminal") != NULL &&
-           try_file("-", "csv", &grey8, write_grey8, 4, &error) == GF_OK &&
-           try_file("-", "json", &grey8, write_grey8, 4, &error) == GF_OK;
+    return try_file("-", "npy", &grey8, write_grey8, 4, &why) == GF_USAGE &&
+           strstr(why.message, "standard output is a terminal") != NULL &&
+           try_file("-", "csv", &grey8, write_grey8, 4, &why) == GF_OK &&
+           try_file("-", "json", &grey8, write_grey8, 4, &why) == GF_OK;
 }
 
 TEST(writes_only_text_to_a_terminal) {
@@ -138,20 +130,14 @@ TEST(writes_only_text_to_a_terminal) {
 
 TEST(requires_the_count_first) {
     int reader;
-    gf_error error = {0};
     gf_sample_sink *sink = open_pipe("npy", &reader);
-    assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
-    assert_message(&error,
-                   "/pipe: an .npy file written to a pipe needs the number of samples first");
-    error = (gf_error){0};
-    assert_int_equal(gf_sample_sink_write(sink, 0, (uint64_t[]){0}, "a", 1, &error), GF_FAILED);
-    assert_message(&error,
-                   "/pipe: an .npy file written to a pipe needs the number of samples first");
-    assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_OK);
-    error = (gf_error){0};
-    assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_FAILED);
-    assert_message(&error,
-                   "/pipe: the number of samples must be set once, before the first sample");
+    assert_error(gf_sample_sink_finish(sink, &why), GF_FAILED,
+                 "/pipe: an .npy file written to a pipe needs the number of samples first");
+    assert_error(gf_sample_sink_write(sink, 0, (uint64_t[]){0}, "a", 1, &why), GF_FAILED,
+                 "/pipe: an .npy file written to a pipe needs the number of samples first");
+    assert_ok(gf_sample_sink_count(sink, 1, &why));
+    assert_error(gf_sample_sink_count(sink, 1, &why), GF_FAILED,
+                 "/pipe: the number of samples must be set once, before the first sample");
     put(sink, 0, (uint64_t[]){0}, "a", 1);
     finish(sink);
     close(reader);
@@ -161,34 +147,31 @@ TEST(rejects_a_wrong_count) {
     for (size_t k = 0; k < 3; k++) {
         for (uint64_t announced = 3; announced <= 5; announced += 2) {
             char part[64];
-            gf_error error = {0};
             gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k], &grey8);
-            assert_int_equal(gf_sample_sink_count(sink, announced, &error), GF_OK);
+            assert_ok(gf_sample_sink_count(sink, announced, &why));
             put_grey8(sink);
-            assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
+            assert_int_equal(gf_sample_sink_finish(sink, &why), GF_FAILED);
             snprintf(part, sizeof part, "/a: expected %" PRIu64 " samples, got 4", announced);
-            assert_message(&error, part);
+            assert_message(&why, part);
             gf_sample_sink_close(sink);
             assert_int_equal(count_files(false), 0);
         }
     }
-    gf_error error = {0};
     gf_sample_sink *sink = open_sink(in_directory("late"), "csv", &grey8);
     put_grey8(sink);
-    assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_FAILED);
+    assert_int_equal(gf_sample_sink_count(sink, 4, &why), GF_FAILED);
     gf_sample_sink_close(sink);
 }
 
 /* ---- complete or absent ---------------------------------------------------------------------- */
 
 TEST(leaves_nothing_without_a_commit) {
-    gf_error error = {0};
     gf_sample_sink_close(NULL);
     for (size_t k = 0; k < 6; k++) {
         gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k / 2], &rgb16);
         put_many(sink);
         if (k % 2 != 0)
-            assert_int_equal(gf_sample_sink_finish(sink, &error), GF_OK);
+            assert_ok(gf_sample_sink_finish(sink, &why));
         assert_int_equal(access(in_directory("a"), F_OK), -1);
         gf_sample_sink_close(sink);
         assert_int_equal(count_files(false), 0);
@@ -197,13 +180,11 @@ TEST(leaves_nothing_without_a_commit) {
 
 TEST(keeps_existing_files_without_force) {
     gf_sample_sink *sink;
-    gf_error error = {0};
     put_bytes(in_directory("a.csv"), "old", 3);
     assert_no_sink(in_directory("a.csv"), NULL, GF_FAILED, "/a.csv: already exists");
     assert_bytes(in_directory("a.csv"), "old", 3);
-    assert_int_equal(gf_sample_sink_open(in_directory("a.csv"), &(gf_file_options){.force = true},
-                                         &grey8, &sink, &error),
-                     GF_OK);
+    assert_ok(gf_sample_sink_open(in_directory("a.csv"), &(gf_file_options){.force = true}, &grey8,
+                                  &sink, &why));
     put_grey8(sink);
     assert_bytes(in_directory("a.csv"), "old", 3);
     finish(sink);
@@ -218,19 +199,16 @@ TEST(reports_a_full_device) {
     for (size_t k = 0; k < 3; k++) {
         static const uint64_t positions[20000];
         static const uint16_t values[20000];
-        gf_error error = {0};
         gf_sample_sink *sink = open_sink("/dev/full", kinds[k], &rgb16);
-        assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_OK);
+        assert_ok(gf_sample_sink_count(sink, 1, &why));
         put(sink, 0, positions, values, 1);
-        assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
-        assert_message(&error, "/dev/full: cannot write: No space left on device");
+        assert_error(gf_sample_sink_finish(sink, &why), GF_FAILED,
+                     "/dev/full: cannot write: No space left on device");
         gf_sample_sink_close(sink);
-        error = (gf_error){0};
         sink = open_sink("/dev/full", kinds[k], &rgb16);
-        assert_int_equal(gf_sample_sink_count(sink, 20000, &error), GF_OK);
-        assert_int_equal(gf_sample_sink_write(sink, 0, positions, values, 20000, &error),
-                         GF_FAILED);
-        assert_message(&error, "/dev/full: cannot write: No space left on device");
+        assert_ok(gf_sample_sink_count(sink, 20000, &why));
+        assert_error(gf_sample_sink_write(sink, 0, positions, values, 20000, &why), GF_FAILED,
+                     "/dev/full: cannot write: No space left on device");
         gf_sample_sink_close(sink);
     }
 }
@@ -240,9 +218,8 @@ static bool past_a_limit(void) {
     const struct rlimit limit = {60, 60};
     bool ok = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
     for (size_t k = 0; k < 3 && ok; k++) {
-        gf_error error = {0};
-        ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&
-             strstr(error.message, "/a: cannot write: File too large") != NULL;
+        ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4, &why) == GF_FAILED &&
+             strstr(why.message, "/a: cannot write: File too large") != NULL;
     }
     return ok;
 }

@@ -71,9 +71,9 @@ TEST(returns_to_the_same_codes) {
                 if (type == GF_U16)
                     memcpy(codes + 2 * (size_t)i, &code, 2);
             }
-            assert_int_equal(gf_memory_source(&format, codes, row, &source, NULL), GF_OK);
-            assert_int_equal(gf_convert_source(&source, GF_F32, true, false, "x", NULL), GF_OK);
-            assert_int_equal(load_source(source, 1, &read, NULL, NULL), GF_OK);
+            assert_ok(gf_memory_source(&format, codes, row, &source, NULL));
+            assert_ok(gf_convert_source(&source, GF_F32, true, false, "x", NULL));
+            assert_ok(load_source(source, 1, &read, NULL, NULL));
             const float *light = (const float *)(const void *)read;
             for (unsigned i = 0; i < (max + 1) * channels; i++) {
                 uint16_t code = codes[type == GF_U8 ? i : 0];
@@ -83,12 +83,10 @@ TEST(returns_to_the_same_codes) {
                 assert_true(light[i] ==
                             (alpha ? (float)code / (float)max : gf_srgb_of(type)->linear[code]));
             }
-            assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){back, row}, &sink, NULL),
-                             GF_OK);
-            assert_int_equal(gf_convert_sink(&sink, &light_format, &format, true, false, NULL),
-                             GF_OK);
-            assert_int_equal(sink->ops->write(sink, light, 0, 1, NULL), GF_OK);
-            assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+            assert_ok(gf_memory_sink(&format, 1, &(gf_out_pixels){back, row}, &sink, NULL));
+            assert_ok(gf_convert_sink(&sink, &light_format, &format, true, false, NULL));
+            assert_ok(sink->ops->write(sink, light, 0, 1, NULL));
+            assert_ok(sink->ops->finish(sink, NULL, NULL));
             sink->ops->close(sink);
             assert_memory_equal(back, codes, row);
             free(read);
@@ -113,7 +111,6 @@ static size_t make_profile(unsigned char profile[PROFILE_BYTES], const char *typ
     unsigned char *tag = profile + TAG;
     const size_t length = strlen(text);
     size_t size = 12 + length + 1;
-
     memset(profile, 0, PROFILE_BYTES);
     memcpy(profile + 36, "acsp", 4);
     put_big32(profile + 128, 2);
@@ -143,7 +140,6 @@ static size_t make_profile(unsigned char profile[PROFILE_BYTES], const char *typ
 static gf_status check_items(const char *name, const void *data, size_t size, const char *second,
                              gf_error *error) {
     gf_metadata metadata;
-
     metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, name, false, data, size);
     if (second)
@@ -170,19 +166,18 @@ TEST(reads_descriptions_of_profiles) {
                  {"sRGB linear", false}};
     static const char *const types[] = {"desc", "mluc"};
     unsigned char profile[PROFILE_BYTES];
-    gf_error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t t = 0; t < 2; t++) {
             const size_t size = make_profile(profile, types[t], cases[i].text);
-            const gf_status status = check_items(GF_ITEM_ICC, profile, size, NULL, &error);
+            const gf_status status = check_items(GF_ITEM_ICC, profile, size, NULL, &why);
             assert_int_equal(status == GF_OK, cases[i].is_srgb);
             if (status)
-                assert_string_equal(error.message,
+                assert_string_equal(why.message,
                                     "x.png: its ICC profile is not sRGB; convert it to sRGB first "
                                     "or remove --linear");
         }
     make_profile(profile, "text", "sRGB");
-    assert_int_equal(check_items(GF_ITEM_ICC, profile, PROFILE_BYTES, NULL, &error), GF_FAILED);
+    assert_int_equal(check_items(GF_ITEM_ICC, profile, PROFILE_BYTES, NULL, &why), GF_FAILED);
 }
 
 /* The curve decides, not the description alone. */
@@ -312,13 +307,12 @@ TEST(reads_chunks_about_colour) {
         {"cICP", "\11\20\0\1", 4, "sRGB", "cICP chunk"}, /* BT.2100 PQ */
         {"cICP", "\1\15\0", 3, NULL, "cICP chunk"},
     };
-    gf_error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_status status =
-            check_items(cases[i].name, cases[i].data, cases[i].size, cases[i].second, &error);
+            check_items(cases[i].name, cases[i].data, cases[i].size, cases[i].second, &why);
         assert_int_equal(status, cases[i].what ? GF_FAILED : GF_OK);
         if (status)
-            assert_message(&error, cases[i].what);
+            assert_message(&why, cases[i].what);
     }
 }
 

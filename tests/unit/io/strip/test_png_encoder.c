@@ -87,16 +87,13 @@ static void encode(const gf_format *format, const unsigned char *pixels, const c
         .force = true, .write.compression = compression, .max_memory = max_memory};
     const size_t row = gf_row_bytes(format);
     gf_sink *sink;
-    gf_error error = {0};
-    assert_ok(gf_sink_open(in_directory("x.png"), format, NULL, &options, threads, &sink, &error),
-              &error);
+    assert_ok(gf_sink_open(in_directory("x.png"), format, NULL, &options, threads, &sink, &why));
     for (uint64_t y = 0; y < format->height; y += rows) {
         const uint64_t n = format->height - y < rows ? format->height - y : rows;
-        if (sink->ops->write(sink, pixels + y * row, row, n, &error))
-            fail_msg("%s", error.message);
+        assert_ok(sink->ops->write(sink, pixels + y * row, row, n, &why));
     }
-    assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
-    assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
+    assert_ok(sink->ops->finish(sink, NULL, &why));
+    assert_ok(gf_output_commit(sink->output, &why));
     sink->ops->close(sink);
 }
 
@@ -151,7 +148,6 @@ TEST(every_shape) {
 /* Every SIMD level writes the same bytes. */
 TEST(simd_levels_write_the_same_bytes) {
     const gf_format format = {701, 400, 3, GF_U8, false};
-    gf_error error = {0};
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 5), *first = NULL;
         size_t first_size = 0;
@@ -161,16 +157,12 @@ TEST(simd_levels_write_the_same_bytes) {
             size_t size;
             if (isa && !gf_isa_available((gf_isa)isa))
                 continue;
-            assert_int_equal(
-                gf_output_open(in_directory("part"), &replacing, false, &output, &error), GF_OK);
-            assert_int_equal(
-                open_encoder(&format, "balanced", (gf_isa)isa, 2, 1 << 28, output, &sink, &error),
-                GF_OK);
-            assert_int_equal(
-                sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &error),
-                GF_OK);
-            assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
-            assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
+            assert_ok(gf_output_open(in_directory("part"), &replacing, false, &output, &why));
+            assert_ok(
+                open_encoder(&format, "balanced", (gf_isa)isa, 2, 1 << 28, output, &sink, &why));
+            assert_ok(sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &why));
+            assert_ok(sink->ops->finish(sink, NULL, &why));
+            assert_ok(gf_output_commit(sink->output, &why));
             sink->ops->close(sink);
             unsigned char *bytes = test_bytes(in_directory("part"), &size);
             if (first) {
@@ -332,15 +324,13 @@ TEST(chunks_contain_all_bytes) {
         unsigned char buffer[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
         unsigned char *data = buffer + GF_PNG_IDAT_HEAD, *file;
         gf_output *output;
-        gf_error error = {0};
         size_t got, at = 0;
         for (size_t i = 0; i < size; i++)
             data[i] = (unsigned char)(i + 1);
-        assert_int_equal(gf_output_open(in_directory("chunks"), &replacing, false, &output, &error),
-                         GF_OK);
-        assert_int_equal(gf_png_idat_write_parts(output, data, size, MAX, &error), GF_OK);
-        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-        assert_int_equal(gf_output_commit(output, &error), GF_OK);
+        assert_ok(gf_output_open(in_directory("chunks"), &replacing, false, &output, &why));
+        assert_ok(gf_png_idat_write_parts(output, data, size, MAX, &why));
+        assert_ok(gf_output_prepare(output, &why));
+        assert_ok(gf_output_commit(output, &why));
         gf_output_close(output);
         file = test_bytes(in_directory("chunks"), &got);
         assert_int_equal(got, size + (size + MAX - 1) / MAX * 12);
@@ -375,11 +365,8 @@ TEST(rejects_unknown_compressions) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const gf_file_options options = {.write.compression = wrong[i]};
         gf_sink *sink;
-        gf_error error = {0};
-        assert_int_equal(
-            gf_sink_open(in_directory("y.png"), &format, NULL, &options, 1, &sink, &error),
-            GF_USAGE);
-        assert_non_null(strstr(error.message, "compression"));
+        assert_error(gf_sink_open(in_directory("y.png"), &format, NULL, &options, 1, &sink, &why),
+                     GF_USAGE, "compression");
         assert_null(sink);
     }
 }

@@ -23,17 +23,15 @@ TEST(disk_errors_are_reported) {
     unsigned char *pixels = draw(&format, 0, 3);
     for (uint32_t threads = 1; threads < 4; threads++) {
         gf_sink *sink;
-        gf_error error = {0};
-        gf_status status =
-            gf_sink_open("/dev/full", &format, NULL, &options, threads, &sink, &error);
+        gf_status status = gf_sink_open("/dev/full", &format, NULL, &options, threads, &sink, &why);
         if (!status) {
-            status = sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &error);
+            status = sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &why);
             if (!status)
-                status = sink->ops->finish(sink, NULL, &error);
+                status = sink->ops->finish(sink, NULL, &why);
             sink->ops->close(sink);
         }
         assert_int_equal(status, GF_FAILED);
-        assert_non_null(strstr(error.message, "/dev/full: cannot write"));
+        assert_non_null(strstr(why.message, "/dev/full: cannot write"));
     }
     free(pixels);
 }
@@ -43,12 +41,9 @@ TEST(may_be_closed_at_any_row) {
     unsigned char *pixels = draw(&format, 1, 4);
     for (uint64_t rows = 0; rows < format.height; rows += 83) {
         gf_sink *sink;
-        gf_error error = {0};
-        assert_int_equal(
-            gf_sink_open(in_directory("left.png"), &format, NULL, NULL, 4, &sink, &error), GF_OK);
+        assert_ok(gf_sink_open(in_directory("left.png"), &format, NULL, NULL, 4, &sink, &why));
         if (rows)
-            assert_int_equal(sink->ops->write(sink, pixels, gf_row_bytes(&format), rows, &error),
-                             GF_OK);
+            assert_ok(sink->ops->write(sink, pixels, gf_row_bytes(&format), rows, &why));
         sink->ops->close(sink);
         assert_int_equal(access(in_directory("left.png"), F_OK), -1);
     }
@@ -59,15 +54,12 @@ TEST(may_be_closed_at_any_row) {
 TEST(limits_the_threads_by_memory) {
     const gf_format format = {3000, 9000, 3, GF_U8, false};
     uint32_t before = 0;
-    gf_error error = {0};
     for (uint64_t max = 0; max < 80000000; max += 2000000) {
         gf_output *output;
         gf_sink *sink = NULL;
         uint32_t threads;
-        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
-                         GF_OK);
-        assert_int_equal(
-            open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, max, output, &sink, &error), GF_OK);
+        assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
+        assert_ok(open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, max, output, &sink, &why));
         assert_in_range(sink->memory, 0, max / 2);
         threads = sink->threads;
         assert_in_range(threads, before, 8);
@@ -83,35 +75,28 @@ TEST(limits_the_threads_by_memory) {
 TEST(wide_rows_are_counted) {
     const gf_format format = {10000000, 4, 3, GF_U8, false};
     uint64_t used[2];
-    gf_error error = {0};
     for (int i = 0; i < 2; i++) {
         const char *const effort = i ? "small" : "fast";
         gf_output *output;
         gf_sink *sink = NULL;
-        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
-                         GF_OK);
-        assert_int_equal(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
-                                      output, &sink, &error),
-                         GF_OK);
+        assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
+        assert_ok(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32, output,
+                               &sink, &why));
         used[i] = sink->memory;
         sink->ops->close(sink);
         sink = NULL;
-        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
-                         GF_OK);
-        assert_int_equal(
-            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i], output, &sink, &error),
-            GF_OK);
+        assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
+        assert_ok(open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i], output, &sink, &why));
         assert_int_equal(sink->threads, 0);
         sink->ops->close(sink);
         sink = NULL;
-        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
-                         GF_OK);
+        assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
         assert_int_equal(
-            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i] - 1, output, &sink, &error),
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i] - 1, output, &sink, &why),
             GF_FAILED);
         assert_null(sink);
-        assert_non_null(strstr(error.message, "for the encoder"));
-        assert_non_null(strstr(error.message, "--max-memory"));
+        assert_non_null(strstr(why.message, "for the encoder"));
+        assert_non_null(strstr(why.message, "--max-memory"));
     }
     /* Raw row, row above, filtered row and coded row. */
     assert_in_range(used[0], 80000000, 150000000);
@@ -124,15 +109,13 @@ TEST(failed_allocations_are_reported) {
     for (uint32_t threads = 1; threads < 3; threads++) {
         gf_output *output;
         gf_sink *sink = NULL;
-        gf_error error = {0};
-        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
-                         GF_OK);
+        assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
         assert_int_equal(open_encoder(&format, "fast", GF_ISA_PORTABLE, threads, UINT64_MAX, output,
-                                      &sink, &error),
+                                      &sink, &why),
                          GF_FAILED);
         assert_null(sink);
-        assert_message(&error, "never: ");
-        assert_message(&error, "memory");
+        assert_message(&why, "never: ");
+        assert_message(&why, "memory");
     }
 }
 

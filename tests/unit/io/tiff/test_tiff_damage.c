@@ -107,9 +107,8 @@ static bool same_pixels(const damage_image *a, const damage_image *b) {
 
 static void assert_refused(const gf_limits *limits, const char *message) {
     gf_source *source;
-    gf_error error = {0};
-    assert_int_not_equal(gf_source_open(file_path(), limits, &source, &error), GF_OK);
-    assert_message(&error, message);
+    assert_int_not_equal(gf_source_open(file_path(), limits, &source, &why), GF_OK);
+    assert_message(&why, message);
 }
 
 /* ---- damage in every compression ------------------------------------------------------------- */
@@ -176,15 +175,13 @@ static bool write_case(const damage_case *kind, uint32_t width, uint32_t height)
     const uint64_t row = ((kind->tiled ? side : width) * kind->samples * kind->bits + 7) / 8;
     const size_t size = (size_t)(row * (kind->tiled ? side : height));
     test_random random = test_seeded(1);
-    gf_error error = {0};
     unsigned char *samples = draw(kind, size);
     if (!kind->compression) {
         const gf_format format = {width, height, kind->samples, kind->bits == 8 ? GF_U8 : GF_U16,
                                   false};
         assert_ok(save_image(file_path(), &format, samples, NULL,
                              &(gf_file_options){.write.tiff_compression = "zstd", .force = true}, 5,
-                             &error),
-                  &error);
+                             &why));
         free(samples);
         return true;
     }
@@ -223,13 +220,13 @@ typedef struct damage_count {
 
 /* Read the changed file. The result is the same for any number of threads. */
 static void damage_try(const damage_image *intact, size_t at, damage_count *count) {
-    gf_error error = {0}, other_error = {0};
-    damage_image image = read_file((gf_limits){0}, &error);
+    gf_error other_error = {0};
+    damage_image image = read_file((gf_limits){0}, &why);
     damage_image other = read_file((gf_limits){.threads = 3, .segment = 100}, &other_error);
     assert_int_equal(!image.pixels, !other.pixels);
     assert_string_equal(image.damage, other.damage);
     if (!image.pixels)
-        assert_message(&error, "x.tif: rows 1 to ");
+        assert_message(&why, "x.tif: rows 1 to ");
     else
         assert_true(same_pixels(&image, &other));
     if (!image.pixels)
@@ -281,14 +278,13 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
 TEST(notices_damage_in_every_compression) {
     static const char *const names[] = {"cut", "zero", "flip"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gf_error error = {0};
         size_t size;
         if (!write_case(&cases[i], 37, 29))
             continue;
         unsigned char *data = test_bytes(file_path(), &size);
-        damage_image intact = read_file((gf_limits){0}, &error);
+        damage_image intact = read_file((gf_limits){0}, &why);
         if (!intact.pixels || intact.damage[0])
-            fail_msg("%s: the intact file: %s%s", cases[i].name, error.message, intact.damage);
+            fail_msg("%s: the intact file: %s%s", cases[i].name, why.message, intact.damage);
         for (int how = 0; how < KINDS; how++) {
             const damage_count count = damage_all(&cases[i], how, &intact, data, size);
             print_message("%-26s %-4s refused %3u, reported %3u, same pixels %3u, silent %3u\n",
@@ -336,17 +332,16 @@ static void write_fax(uint16_t compression, uint32_t options, uint32_t rows_per_
  * that --strict fails. */
 static void assert_damage(const char *message, bool read) {
     for (uint32_t threads = 1; threads <= 3; threads++) {
-        gf_error error = {0};
-        damage_image image = read_file((gf_limits){.threads = threads, .segment = 100}, &error);
+        damage_image image = read_file((gf_limits){.threads = threads, .segment = 100}, &why);
         if (!read || !image.pixels)
-            assert_message(&error, message);
+            assert_message(&why, message);
         else if (!strstr(image.damage, message))
             fail_msg("'%s' is not in '%s'", message, image.damage);
         assert_int_equal(read, image.pixels != NULL);
         free(image.pixels);
-        image = read_file((gf_limits){.threads = threads, .segment = 100, .strict = true}, &error);
+        image = read_file((gf_limits){.threads = threads, .segment = 100, .strict = true}, &why);
         assert_null(image.pixels);
-        assert_message(&error, message);
+        assert_message(&why, message);
     }
 }
 
@@ -365,16 +360,15 @@ TEST(counts_missing_rows_of_a_fax) {
         for (uint32_t missing = 1; missing <= 2 * FAX_ROWS; missing += missing < 3 ? 1 : 29) {
             const uint32_t rows = FAX_ROWS + missing;
             char text[80];
-            gf_error error = {0};
             write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
-            damage_image intact = read_file((gf_limits){0}, &error), image;
+            damage_image intact = read_file((gf_limits){0}, &why), image;
             patch_entry(TIFFTAG_IMAGELENGTH, TIFFTAG_IMAGELENGTH, 1, rows);
             patch_entry(TIFFTAG_ROWSPERSTRIP, TIFFTAG_ROWSPERSTRIP, 1, rows);
             snprintf(text, sizeof text, "%u of %u rows of the fax are damaged", missing, rows);
             if (missing > FAX_ROWS)
                 snprintf(text, sizeof text, "rows of the fax are not readable");
             assert_damage(text, missing <= FAX_ROWS);
-            image = read_file((gf_limits){0}, &error);
+            image = read_file((gf_limits){0}, &why);
             for (uint32_t k = 0; image.pixels && k < rows * FAX_WIDTH; k++)
                 assert_int_equal(image.pixels[k],
                                  k < FAX_ROWS * FAX_WIDTH ? intact.pixels[k] : 255);
@@ -419,12 +413,12 @@ TEST(counts_rows_once) {
     assert_damage("rows 51 to 55", false);
     write_fax(COMPRESSION_CCITTFAX3, 0, 1);
     zero_strips(50, 3);
-    assert_int_equal(gf_source_open(file_path(), &(gf_limits){.segment = 1}, &source, NULL), GF_OK);
+    assert_ok(gf_source_open(file_path(), &(gf_limits){.segment = 1}, &source, NULL));
     for (int pass = 0; pass < 2; pass++) {
         source->ops->seek(source, 0);
-        assert_int_equal(source->ops->read(source, rows, FAX_WIDTH, FAX_ROWS, NULL), GF_OK);
+        assert_ok(source->ops->read(source, rows, FAX_WIDTH, FAX_ROWS, NULL));
     }
-    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    assert_ok(source->ops->finish(source, NULL));
     assert_non_null(strstr(source->metadata.remarks.damage, "3 of 60 rows"));
     source->ops->close(source);
 }
@@ -450,11 +444,10 @@ static size_t remove_ends_of_lines(unsigned char *data, size_t size) {
 }
 
 TEST(reads_a_fax_without_ends_of_lines) {
-    gf_error error = {0};
     size_t size;
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
         write_fax(COMPRESSION_CCITTFAX3, 0, strip);
-        damage_image intact = read_file((gf_limits){0}, &error), image;
+        damage_image intact = read_file((gf_limits){0}, &why), image;
         unsigned char *data = test_bytes(file_path(), &size);
         TIFF *tiff = TIFFOpen(file_path(), "r");
         assert_non_null(tiff);
@@ -466,7 +459,7 @@ TEST(reads_a_fax_without_ends_of_lines) {
         put_bytes(file_path(), data, size);
         free(data);
         for (uint32_t threads = 1; threads <= 3; threads++) {
-            image = read_file((gf_limits){.threads = threads, .segment = 100}, &error);
+            image = read_file((gf_limits){.threads = threads, .segment = 100}, &why);
             assert_non_null(image.pixels);
             assert_string_equal(image.damage, "");
             assert_true(same_pixels(&image, &intact));
@@ -490,8 +483,7 @@ TEST(refuses_incomplete_tables) {
         const uint32_t value = little(entry_of(data, tags[i]) + 8, 4);
         free(data);
         patch_entry(tags[i], tags[i], 3, value);
-        gf_error error = {0};
-        damage_image image = read_file((gf_limits){0}, &error);
+        damage_image image = read_file((gf_limits){0}, &why);
         assert_non_null(image.pixels);
         free(image.pixels);
         patch_entry(tags[i], tags[i], 2, value);
@@ -502,7 +494,6 @@ TEST(refuses_incomplete_tables) {
 /* Without the tag, the number of colours decides, and the compression. */
 TEST(guesses_colours) {
     enum { UNKNOWN = 263 };
-    gf_error error = {0};
     gf_file_info info;
     for (uint16_t samples = 1; samples <= 4; samples++)
         for (int extra = 0; extra < 2 && extra < samples; extra++) {
@@ -518,14 +509,14 @@ TEST(guesses_colours) {
                 assert_refused(NULL, "with tiffset -s 262 1 FILE for grey, or 2 for RGB");
                 continue;
             }
-            assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error), &error);
+            assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &why));
             assert_int_equal(info.format.channels, samples);
         }
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++) {
         write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
-        damage_image known = read_file((gf_limits){0}, &error), guessed;
+        damage_image known = read_file((gf_limits){0}, &why), guessed;
         patch_entry(TIFFTAG_PHOTOMETRIC, UNKNOWN, 1, 1);
-        guessed = read_file((gf_limits){0}, &error);
+        guessed = read_file((gf_limits){0}, &why);
         assert_true(same_pixels(&known, &guessed));
         free(known.pixels);
         free(guessed.pixels);
@@ -547,11 +538,10 @@ TEST(decodes_rare_codecs_by_option) {
     static const uint16_t rare[] = {COMPRESSION_WEBP, COMPRESSION_LZMA, COMPRESSION_PIXARLOG};
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++) {
         const damage_case kind = {"", rare[i], 0, 3, 8, PHOTOMETRIC_RGB, 0, false};
-        gf_error error = {0};
         if (!write_case(&kind, 16, 8))
             continue;
         assert_refused(NULL, "is decoded only with --no-sandbox");
-        damage_image image = read_file((gf_limits){0}, &error);
+        damage_image image = read_file((gf_limits){0}, &why);
         assert_non_null(image.pixels);
         free(image.pixels);
     }
@@ -563,7 +553,6 @@ TEST(decodes_rare_codecs_by_option) {
 TEST(refuses_tiles_far_larger_than_the_image) {
     enum { TILES = 5, HEIGHT = 1 << 22 };
     static const unsigned char tables[8 * TILES] = {0};
-    gf_error error = {0};
     for (int far = 0; far < 2; far++) {
         const uint32_t height = far ? HEIGHT : 256;
         const raw_entry entries[] = {{TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 16 * TILES},
@@ -581,9 +570,9 @@ TEST(refuses_tiles_far_larger_than_the_image) {
             assert_refused(NULL, "tiles far larger than the image");
             continue;
         }
-        damage_image image = read_file((gf_limits){0}, &error); /* sparse */
+        damage_image image = read_file((gf_limits){0}, &why); /* sparse */
         if (!image.pixels)
-            fail_msg("%s", error.message);
+            fail_msg("%s", why.message);
         free(image.pixels);
     }
 }
@@ -612,18 +601,17 @@ TEST(limits_the_time_of_decoding) {
     const gf_format large = {200000, 100000, 3, GF_U8, false};
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
-    gf_error error = {0};
     const gf_limits limits = gf_limits_resolve(NULL);
     assert_int_equal(gf_limit_seconds(&limits, &large), 60 + 6000);
     assert_true(tiff_write(file_path(), &spec, 1, &random));
     clock_step = 20;
     for (uint32_t seconds = 19; seconds <= 60; seconds += 41) {
-        damage_image image = read_file((gf_limits){.max_seconds = seconds, .segment = 1}, &error);
+        damage_image image = read_file((gf_limits){.max_seconds = seconds, .segment = 1}, &why);
         assert_int_equal(seconds == 60, image.pixels != NULL);
         free(image.pixels);
     }
     clock_step = 0;
-    assert_message(&error,
+    assert_message(&why,
                    "decoding exceeds the limit of 19 seconds for its size; raise it with "
                    "--max-seconds");
 }
@@ -634,7 +622,6 @@ TEST(lists_pages_in_blocks) {
     tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
     gf_file_info info;
-    gf_error error = {0};
     size_t size;
     spec.big_endian = false;
     assert_true(tiff_write(file_path(), &spec, 1, &random));
@@ -649,7 +636,7 @@ TEST(lists_pages_in_blocks) {
         memcpy(at + 2 + 12 * i, "\xfe\0\4\0\1\0\0\0\1\0\0", 12);
     put_bytes(file_path(), grown, (size_t)(at - grown) + BYTES);
     reads = 0;
-    assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error), &error);
+    assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &why));
     assert_in_range(reads, BYTES / 4096, BYTES / 4096 + 40);
     free(grown);
     free(data);

@@ -95,16 +95,15 @@ static gf_status read_contents(const char *path, contents *found, gf_error *erro
 /* Read a file with every single allocation failing. */
 static void check_reading(const char *path, const char *name) {
     static contents expected, found;
-    gf_error error = {0};
-    if (read_contents(path, &expected, &error))
-        fail_msg("%s: %s", name, error.message);
+    if (read_contents(path, &expected, &why))
+        fail_msg("%s: %s", name, why.message);
     for (uint64_t n = 1, failed = 1; failed; n++) {
-        error.message[0] = '\0';
+        why.message[0] = '\0';
         start_failing(n);
-        const gf_status status = read_contents(path, &found, &error);
+        const gf_status status = read_contents(path, &found, &why);
         failed = stop_failing();
         if (status)
-            assert_true(failed && error.message[0]);
+            assert_true(failed && why.message[0]);
         else if (!gf_format_equal(&found.format, &expected.format) ||
                  found.pages != expected.pages || memcmp(found.pixels, expected.pixels, BYTES) != 0)
             fail_msg("%s: without allocation %u it is another image", name, (unsigned)n);
@@ -162,11 +161,10 @@ TEST(counts_the_images_of_a_stack_or_fails) {
     tiff_spec spec = tiff_small_grey(20, 0);
     const char *path = in_directory("x.tif");
     contents found;
-    gf_error error;
     spec.compression = COMPRESSION_NONE;
     write_file(path, &spec, "ImageJ=1\nimages=3\n");
     assert_int_equal(truncate(path, 4096), 0);
-    assert_int_equal(read_contents(path, &found, &error), GF_OK);
+    assert_ok(read_contents(path, &found, &why));
     assert_int_equal(found.pages, 3);
     check_reading(path, "stack");
 }
@@ -199,18 +197,17 @@ TEST(writes_or_fails) {
             .force = true, .write.tiff_compression = gf_names(GF_NAMES_TIFF_COMPRESSION)[i]};
         for (uint64_t n = 1, failed = 1; failed; n++) {
             static contents found;
-            gf_error error = {0};
             put_bytes(in_directory("x.tif"), "old", 3);
             start_failing(n);
             const gf_status status =
-                write_image(in_directory("x.tif"), &format, pixels, &options, &error);
+                write_image(in_directory("x.tif"), &format, pixels, &options, &why);
             failed = stop_failing();
             assert_int_equal(count_files(false), 1);
             if (status) {
-                assert_true(failed && error.message[0]);
+                assert_true(failed && why.message[0]);
                 assert_bytes(in_directory("x.tif"), "old", 3);
             } else {
-                assert_int_equal(read_contents(in_directory("x.tif"), &found, &error), GF_OK);
+                assert_ok(read_contents(in_directory("x.tif"), &found, &why));
                 assert_memory_equal(found.pixels, pixels, gf_row_bytes(&format) * format.height);
             }
         }

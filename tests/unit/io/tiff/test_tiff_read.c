@@ -35,9 +35,8 @@ static void check_pixels(const char *path, const gf_limits *limits, uint64_t str
                          const gf_format *format, const unsigned char *expected, const char *what) {
     unsigned char *pixels;
     gf_format found;
-    gf_error error = {0};
-    if (load_image(path, limits, strip, &found, &pixels, NULL, &error) != GF_OK)
-        fail_msg("%s: %s", what, error.message);
+    if (load_image(path, limits, strip, &found, &pixels, NULL, &why) != GF_OK)
+        fail_msg("%s: %s", what, why.message);
     if (!gf_format_equal(&found, format))
         fail_msg("%s: %ux%u, %u channels, type %d", what, (unsigned)found.width,
                  (unsigned)found.height, found.channels, (int)found.type);
@@ -53,20 +52,19 @@ static void check_seek(const char *path, const gf_limits *limits, const gf_forma
                        const unsigned char *expected, const char *what) {
     const size_t row = gf_row_bytes(format);
     gf_source *source;
-    gf_error error = {0};
     unsigned char *pixels = malloc(row * format->height);
     assert_non_null(pixels);
-    if (gf_source_open(path, limits, &source, &error) != GF_OK)
-        fail_msg("%s: %s", what, error.message);
+    if (gf_source_open(path, limits, &source, &why) != GF_OK)
+        fail_msg("%s: %s", what, why.message);
     for (int half = 1; half >= 0; half--) {
         const uint64_t first = half ? format->height / 2 : 0;
         const uint64_t end = half ? format->height : format->height / 2;
         source->ops->seek(source, first);
         if (end > first &&
-            source->ops->read(source, pixels + first * row, row, end - first, &error) != GF_OK)
-            fail_msg("%s: %s", what, error.message);
+            source->ops->read(source, pixels + first * row, row, end - first, &why) != GF_OK)
+            fail_msg("%s: %s", what, why.message);
     }
-    assert_int_equal(source->ops->finish(source, &error), GF_OK);
+    assert_ok(source->ops->finish(source, &why));
     source->ops->close(source);
     if (memcmp(pixels, expected, row * format->height) != 0)
         fail_msg("%s: different after a seek", what);
@@ -82,9 +80,8 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
     const uint64_t slots = 1 + test_below(random, GF_SOURCE_AHEAD), height = format->height;
     unsigned char *memory[GF_SOURCE_AHEAD] = {NULL};
     gf_source *source;
-    gf_error error = {0};
-    if (gf_source_open(path, limits, &source, &error) != GF_OK)
-        fail_msg("%s: %s", what, error.message);
+    if (gf_source_open(path, limits, &source, &why) != GF_OK)
+        fail_msg("%s: %s", what, why.message);
     if (source->ops->announce) {
         const bool together = source->rows_together && test_below(random, 4);
         const uint64_t unit = together ? source->rows_together : 1 + test_below(random, height);
@@ -101,15 +98,13 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
                 *slot = malloc(stride * strip);
                 assert_non_null(*slot);
                 memset(*slot, PAINT, stride * strip);
-                assert_int_equal(source->ops->announce(source, *slot, stride,
-                                                       height - y < strip ? height - y : strip,
-                                                       &error),
-                                 GF_OK);
+                assert_ok(source->ops->announce(source, *slot, stride,
+                                                height - y < strip ? height - y : strip, &why));
             }
             const uint64_t y = first + k * strip, rows = height - y < strip ? height - y : strip;
             unsigned char *to = memory[k % slots];
-            if (source->ops->read(source, to, stride, rows, &error) != GF_OK)
-                fail_msg("%s: %s", what, error.message);
+            if (source->ops->read(source, to, stride, rows, &why) != GF_OK)
+                fail_msg("%s: %s", what, why.message);
             for (uint64_t i = 0; i < rows; i++) {
                 if (memcmp(to + i * stride, expected + (y + i) * row, row) != 0)
                     fail_msg("%s: row %u differs in announced memory", what, (unsigned)(y + i));
@@ -125,9 +120,9 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
             unsigned char *last = malloc(row);
             assert_non_null(last);
             source->ops->seek(source, height - 1);
-            assert_int_equal(source->ops->read(source, last, row, 1, &error), GF_OK);
+            assert_ok(source->ops->read(source, last, row, 1, &why));
             assert_memory_equal(last, expected + (height - 1) * row, row);
-            assert_int_equal(source->ops->finish(source, &error), GF_OK);
+            assert_ok(source->ops->finish(source, &why));
             free(last);
         }
     }
@@ -182,8 +177,7 @@ TEST(reads_every_kind) {
 static void check_page(const char *path, uint32_t page, uint32_t width, const char *text) {
     const gf_file_options options = {.page = page};
     gf_file_info info;
-    gf_error error = {0};
-    assert_ok(gf_inspect_file(path, &options, &info, &error), &error);
+    assert_ok(gf_inspect_file(path, &options, &info, &why));
     assert_int_equal(info.format.width, width);
     assert_string_equal(info.kind, "tif");
     assert_string_equal(info.stored, text);
@@ -191,7 +185,6 @@ static void check_page(const char *path, uint32_t page, uint32_t width, const ch
 
 TEST(reads_pages) {
     const char *path = file_path();
-    gf_error error = {0};
     gf_file_info info;
     for (int big = 0; big < 4; big++) {
         test_random random = test_seeded(1);
@@ -205,9 +198,8 @@ TEST(reads_pages) {
         check_page(path, 1, 11, "8-bit grey, strips, LZW, page 1 of 3");
         check_page(path, 2, 13, "8-bit grey, strips, LZW, page 2 of 3");
         check_page(path, 3, 14, "8-bit grey, strips, LZW, page 3 of 3");
-        assert_int_equal(gf_inspect_file(path, &(gf_file_options){.page = 4}, &info, &error),
-                         GF_FAILED);
-        assert_message(&error, "has no page 4; choose one from 1 to 3 with --page");
+        assert_error(gf_inspect_file(path, &(gf_file_options){.page = 4}, &info, &why), GF_FAILED,
+                     "has no page 4; choose one from 1 to 3 with --page");
         /* Only thumbnails: they are pages. */
         assert_true(tiff_write(path, pages, 1, &random));
         check_page(path, 1, 10, "8-bit grey, strips, LZW");
@@ -217,19 +209,13 @@ TEST(reads_pages) {
 TEST(other_formats_have_no_pages) {
     const gf_raw raw = {.format = {12, 1, 1, GF_U8, false}};
     gf_file_info info;
-    gf_error error = {0};
     put_bytes(in_directory("x.pgm"), "P5 1 1 255 a", 12);
-    assert_int_equal(
-        gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 1}, &info, &error),
-        GF_OK);
-    assert_int_equal(
-        gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2}, &info, &error),
-        GF_FAILED);
-    assert_message(&error, "has no page 2; choose one from 1 to 1 with --page");
-    assert_int_equal(gf_inspect_file(in_directory("x.pgm"),
-                                     &(gf_file_options){.page = 2, .raw = &raw}, &info, &error),
-                     GF_FAILED);
-    assert_message(&error, "has no pages; omit --page");
+    assert_ok(gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 1}, &info, &why));
+    assert_error(gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2}, &info, &why),
+                 GF_FAILED, "has no page 2; choose one from 1 to 1 with --page");
+    assert_error(gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2, .raw = &raw},
+                                 &info, &why),
+                 GF_FAILED, "has no pages; omit --page");
 }
 
 /* Directories that overlap end the list: a file of 0.9 MB would contain 8192 of 65535 entries. */
@@ -237,7 +223,6 @@ TEST(ends_overlapping_pages) {
     enum { FIRST = 16, PAGES = 100, ENTRY = 12, ENTRIES = 65535, SIZE = FIRST + 800000 };
     unsigned char *data = calloc(1, SIZE);
     gf_file_info info;
-    gf_error error = {0};
     assert_non_null(data);
     memcpy(data, "MM\0*\0\0\0\x10", 8);
     for (uint32_t i = 0; i < PAGES; i++) {
@@ -247,10 +232,9 @@ TEST(ends_overlapping_pages) {
     }
     put_bytes(in_directory("x.tif"), data, SIZE);
     free(data);
-    assert_int_equal(
-        gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = PAGES}, &info, &error),
-        GF_FAILED);
-    assert_message(&error, "has no page 100; choose one from 1 to 1 with --page");
+    assert_error(
+        gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = PAGES}, &info, &why),
+        GF_FAILED, "has no page 100; choose one from 1 to 1 with --page");
 }
 
 /* A list of pages with a cycle ends. */
@@ -335,14 +319,11 @@ TEST(finds_pages_among_many_others) {
 /* Images of a stack lie within the file. */
 TEST(stacks_end_with_the_file) {
     gf_file_info info;
-    gf_error error = {0};
     put_directories(in_directory("x.tif"), "p", 8, "ImageJ=1\nimages=2\n");
     check_page(in_directory("x.tif"), 2, 5, "8-bit grey, strips, uncompressed, page 2 of 2");
     put_directories(in_directory("x.tif"), "p", 1000, "ImageJ=1\nimages=2\n");
-    assert_int_equal(
-        gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = 2}, &info, &error),
-        GF_FAILED);
-    assert_message(&error, "has no page 2; choose one from 1 to 1 with --page");
+    assert_error(gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = 2}, &info, &why),
+                 GF_FAILED, "has no page 2; choose one from 1 to 1 with --page");
 }
 
 /* ---- descriptions and alpha ------------------------------------------------------------------ */
@@ -363,11 +344,10 @@ TEST(describes_files) {
     const char *path = file_path();
     test_random random = test_seeded(3);
     gf_source *source;
-    gf_error error = {0};
     assert_true(tiff_write(path, &spec, 1, &random));
     check_page(path, 0, 40,
                "16-bit RGB and associated alpha, tiles 16x32, Deflate, predictor 2, planar");
-    assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_OK);
+    assert_ok(gf_source_open(path, NULL, &source, &why));
     assert_true(source->metadata.associated_alpha);
     assert_int_equal(source->pages, 1);
     source->ops->close(source);
@@ -377,7 +357,7 @@ TEST(describes_files) {
         check_page(path, 0, 40,
                    extra ? "16-bit RGB and alpha, tiles 16x32, Deflate, predictor 2, planar"
                          : "16-bit RGB and data, tiles 16x32, Deflate, predictor 2, planar");
-        assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_OK);
+        assert_ok(gf_source_open(path, NULL, &source, &why));
         assert_false(source->metadata.associated_alpha);
         assert_int_equal(source->format.alpha, extra != 0);
         source->ops->close(source);
@@ -406,17 +386,14 @@ TEST(keeps_associated_alpha) {
     for (int strip = 0; strip < 2; strip++) {
         const gf_file_options options = {.force = true, .write.strip = strip != 0};
         gf_report report;
-        gf_error error = {0};
-        assert_int_equal(
+        assert_error(
             test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.png"),
                                          &options, .report = &report},
-                           &error),
-            GF_FAILED);
-        assert_message(&error, "PNG does not support the associated (premultiplied) alpha");
+                           &why),
+            GF_FAILED, "PNG does not support the associated (premultiplied) alpha");
         assert_ok(test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.raw"),
                                                &options, .report = &report},
-                                 &error),
-                  &error);
+                                 &why));
         assert_int_equal(report.pages, 1);
     }
     gf_settings_free(settings);
@@ -439,10 +416,9 @@ TEST(reads_ranges) {
             gf_settings *settings = test_settings(filter, "");
             gf_format format;
             bool possible;
-            assert_int_equal(test_rows_possible(&(test_files){engine, filter, settings, &in,
-                                                              i ? in_directory("y.pam") : NULL},
-                                                &format, &possible, NULL),
-                             GF_OK);
+            assert_ok(test_rows_possible(
+                &(test_files){engine, filter, settings, &in, i ? in_directory("y.pam") : NULL},
+                &format, &possible, NULL));
             assert_int_equal(possible, i == 0 || extra != EXTRASAMPLE_ASSOCALPHA);
             gf_settings_free(settings);
         }
@@ -456,13 +432,12 @@ static void refuse(const tiff_spec *spec, const char *message) {
     const char *path = file_path();
     test_random random = test_seeded(1);
     gf_source *source;
-    gf_error error = {0};
     assert_true(tiff_write(path, spec, 1, &random));
-    assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_FAILED);
+    assert_int_equal(gf_source_open(path, NULL, &source, &why), GF_FAILED);
     assert_null(source);
-    assert_message(&error, message);
-    assert_message(&error, "x.tif: ");
-    assert_message(&error, "; ");
+    assert_message(&why, message);
+    assert_message(&why, "x.tif: ");
+    assert_message(&why, "; ");
 }
 
 TEST(refuses_other_kinds) {
@@ -521,11 +496,10 @@ TEST(applies_limits) {
     tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
     gf_source *source;
-    gf_error error = {0};
     assert_true(tiff_write(path, &spec, 1, &random));
     assert_open_fails(path, &(gf_limits){.max_pixels = 44},
                       "9x5 pixels are over the limit of 44; raise it with --max-pixels");
-    assert_int_equal(gf_source_open(path, &(gf_limits){.max_pixels = 45}, &source, &error), GF_OK);
+    assert_ok(gf_source_open(path, &(gf_limits){.max_pixels = 45}, &source, &why));
     source->ops->close(source);
     spec.width = 4096;
     spec.height = 600;
@@ -534,9 +508,8 @@ TEST(applies_limits) {
     assert_open_fails(path, &(gf_limits){.max_memory = 2 << 20},
                       "bytes for a row of tiles are over the limit of 2097152; raise it with "
                       "--max-memory");
-    assert_int_equal(
-        gf_source_open(path, &(gf_limits){.max_memory = 8 << 20, .threads = 4}, &source, &error),
-        GF_OK);
+    assert_ok(
+        gf_source_open(path, &(gf_limits){.max_memory = 8 << 20, .threads = 4}, &source, &why));
     assert_true(source->memory <= 1 << 20);
     source->ops->close(source);
 }
@@ -561,13 +534,12 @@ static void assert_dropped(const tiff_spec *spec, uint32_t tag, const void *valu
     test_random random = test_seeded(1);
     TIFF *tiff = TIFFOpen(file_path(), "w");
     gf_source *source;
-    gf_error error = {0};
     assert_non_null(tiff);
     assert_true(tag == TIFFTAG_PAGENUMBER ? TIFFSetField(tiff, tag, 0, 1)
                                           : TIFFSetField(tiff, tag, value));
     assert_true(tiff_write_directory(tiff, spec, &random));
     TIFFClose(tiff);
-    assert_int_equal(gf_source_open(file_path(), NULL, &source, &error), GF_OK);
+    assert_ok(gf_source_open(file_path(), NULL, &source, &why));
     assert_int_equal(source->dropped, dropped);
     source->ops->close(source);
 }
@@ -591,7 +563,7 @@ TEST(reports_dropped_tags) {
         assert_dropped(&specs[i], TIFFTAG_TARGETPRINTER, "printer", GF_DROPPED_OTHER);
         write_private(&specs[i], 10);
         gf_source *source;
-        assert_int_equal(gf_source_open(file_path(), NULL, &source, NULL), GF_OK);
+        assert_ok(gf_source_open(file_path(), NULL, &source, NULL));
         assert_int_equal(source->dropped, GF_DROPPED_OTHER);
         source->ops->close(source);
     }
@@ -603,15 +575,14 @@ TEST(limits_memory_for_tags) {
     tiff_spec spec = tiff_small_grey(1000, 0);
     gf_limits limits = {.max_memory = 8 * 4 * TAG_BYTES, .threads = 8, .segment = 1};
     gf_source *source;
-    gf_error error = {0};
     spec.height = 1000;
     spec.tile_width = spec.tile_height = 64;
     write_private(&spec, 1);
-    assert_int_equal(gf_source_open(file_path(), &limits, &source, &error), GF_OK);
+    assert_ok(gf_source_open(file_path(), &limits, &source, &why));
     assert_int_equal(source->threads, 8);
     source->ops->close(source);
     write_private(&spec, TAG_BYTES);
-    assert_int_equal(gf_source_open(file_path(), &limits, &source, &error), GF_OK);
+    assert_ok(gf_source_open(file_path(), &limits, &source, &why));
     assert_int_equal(source->threads, 3);
     assert_true(source->memory >= 2 * TAG_BYTES);
     source->ops->close(source);
@@ -737,7 +708,6 @@ TEST(reports_the_first_of_two_strips) {
     for (uint32_t first = 4; first < 6; first++) {
         tiff_spec spec = tiff_small_grey(300, 0);
         test_random random = test_seeded(1);
-        gf_error error = {0};
         size_t size;
         spec.height = 200;
         spec.rows_per_strip = 16;
@@ -756,8 +726,7 @@ TEST(reports_the_first_of_two_strips) {
             char rows[80];
             snprintf(rows, sizeof rows, "rows %u to %u are damaged (wrong checksum",
                      (unsigned)(16 * first + 1), (unsigned)(16 * first + 16));
-            assert_int_equal(read_all(path, threads, &error), GF_FAILED);
-            assert_message(&error, rows);
+            assert_error(read_all(path, threads, &why), GF_FAILED, rows);
         }
     }
 }
@@ -771,7 +740,6 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
         tiff_spec spec = tiff_random(&random, 70);
         const char *path = file_path();
         gf_format format, found;
-        gf_error error = {0};
         unsigned char *pixels = NULL;
         size_t size;
         if (spec.compression != COMPRESSION_ADOBE_DEFLATE)
@@ -794,11 +762,11 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
             free(data);
             const gf_status status =
                 load_image(in_directory("damaged.tif"), &(gf_limits){.threads = 2}, 3, &found,
-                           &pixels, NULL, &error);
+                           &pixels, NULL, &why);
             if (!status && memcmp(pixels, expected, gf_row_bytes(&format) * format.height) != 0)
                 fail_msg("round %u, bit %u: different pixels", (unsigned)i, (unsigned)bit);
             if (status)
-                assert_message(&error, "are damaged (");
+                assert_message(&why, "are damaged (");
             status ? refused++ : unharmed++;
             free(pixels);
             pixels = NULL;
@@ -831,21 +799,19 @@ static void write_long_strip(const char *path, uint32_t rows, bool damaged) {
 /* The last strip may have as many rows as the others. */
 TEST(reads_strips_with_more_rows) {
     const char *path = file_path();
-    gf_error error = {0};
     for (uint32_t rows = 5; rows <= 8; rows++) {
         write_long_strip(path, rows, false);
-        if (read_all(path, 1, &error) != GF_OK)
-            fail_msg("%u rows: %s", (unsigned)rows, error.message);
+        if (read_all(path, 1, &why) != GF_OK)
+            fail_msg("%u rows: %s", (unsigned)rows, why.message);
         write_long_strip(path, rows, true);
-        assert_int_equal(read_all(path, 1, &error), GF_FAILED);
-        assert_message(&error, "rows 1 to 5 are damaged (wrong checksum of the Deflate data)");
+        assert_error(read_all(path, 1, &why), GF_FAILED,
+                     "rows 1 to 5 are damaged (wrong checksum of the Deflate data)");
     }
     write_long_strip(path, 4, false);
-    assert_int_equal(read_all(path, 1, &error), GF_FAILED);
-    assert_message(&error, "rows 1 to 5 are damaged (too few bytes)");
+    assert_error(read_all(path, 1, &why), GF_FAILED, "rows 1 to 5 are damaged (too few bytes)");
     write_long_strip(path, 4000, false);
-    assert_int_equal(read_all(path, 1, &error), GF_FAILED);
-    assert_message(&error, "rows 1 to 5 are damaged (the Deflate data is too long)");
+    assert_error(read_all(path, 1, &why), GF_FAILED,
+                 "rows 1 to 5 are damaged (the Deflate data is too long)");
 }
 
 /* A file that ends anywhere is refused, or its missing data is found when it is read. */
@@ -859,14 +825,13 @@ TEST(refuses_truncated_files) {
         assert_true(tiff_write(path, &spec, 1, &random));
         unsigned char *data = test_bytes(path, &size);
         for (size_t cut = 0; cut < size; cut++) {
-            gf_error error = {0};
             put_bytes(path, data, cut);
-            const gf_status status = read_all(path, 2, &error);
+            const gf_status status = read_all(path, 2, &why);
             /* The last bytes may be padding of the directory. */
             if (status == GF_OK && cut + 16 < size)
                 fail_msg("accepted %u of %u bytes", (unsigned)cut, (unsigned)size);
             if (status != GF_OK)
-                assert_message(&error, "x.tif: ");
+                assert_message(&why, "x.tif: ");
         }
         free(data);
     }

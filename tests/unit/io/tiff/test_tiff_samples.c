@@ -83,9 +83,8 @@ static void assert_image(const gf_limits *limits, const gf_format *format, const
                          const char *path, const char *what) {
     gf_format found;
     unsigned char *pixels;
-    gf_error error = {0};
-    if (load_image(path, limits, 2, &found, &pixels, NULL, &error) != GF_OK)
-        fail_msg("%s: %s", what, error.message);
+    if (load_image(path, limits, 2, &found, &pixels, NULL, &why) != GF_OK)
+        fail_msg("%s: %s", what, why.message);
     if (!gf_format_equal(&found, format))
         fail_msg("%s: %ux%u, %u channels, type %d", what, (unsigned)found.width,
                  (unsigned)found.height, found.channels, (int)found.type);
@@ -97,9 +96,8 @@ static void assert_image(const gf_limits *limits, const gf_format *format, const
 static void assert_refused(const gf_limits *limits, const char *path, const char *part) {
     gf_format found;
     unsigned char *pixels;
-    gf_error error = {0};
-    assert_int_not_equal(load_image(path, limits, 1, &found, &pixels, NULL, &error), GF_OK);
-    assert_message(&error, part);
+    assert_int_not_equal(load_image(path, limits, 1, &found, &pixels, NULL, &why), GF_OK);
+    assert_message(&why, part);
 }
 
 /* ---- NPY ------------------------------------------------------------------------------------- */
@@ -178,7 +176,6 @@ TEST(reads_every_page) {
                   {"(2, 3, 4, 5, 3)", {2, 3, 4, 5, 3}}, {"(2, 3, 4, 1)", {1, 2, 3, 4, 1}}};
     enum { ARRAYS = sizeof arrays / sizeof *arrays };
     static unsigned char file[ARRAYS * 2048], data[2048], image[512];
-    gf_error error;
     gf_file_info info;
     for (int fortran = 0; fortran < 2; fortran++) {
         const char *path = in_directory("pages.npy");
@@ -216,8 +213,8 @@ TEST(reads_every_page) {
             }
         }
         const gf_file_options options = {.page = page + 1, .as = GF_DEPTH_F32};
-        assert_int_equal(gf_inspect_file(path, &options, &info, &error), GF_FAILED);
-        assert_message(&error, "has no page 23; choose one from 1 to 22 with --page");
+        assert_error(gf_inspect_file(path, &options, &info, &why), GF_FAILED,
+                     "has no page 23; choose one from 1 to 22 with --page");
     }
 }
 
@@ -447,7 +444,7 @@ TEST(reads_stacks) {
                          file_path(), texts[i]);
         assert_refused(&(gf_limits){.page = 4}, file_path(),
                        "has no page 4; choose one from 1 to 3 with --page");
-        assert_int_equal(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL), GF_OK);
+        assert_ok(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL));
         assert_int_equal(report.pages, SLICES);
         free(loaded);
     }
@@ -459,7 +456,7 @@ TEST(reads_stacks) {
     }
     /* Rows that cannot follow the first image: a note. */
     put_stack(texts[0], pixels, COMPRESSION_PACKBITS);
-    assert_int_equal(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL), GF_OK);
+    assert_ok(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL));
     assert_string_equal(report.remarks.notes, "a stack of 3 images; only the first can be read");
     free(loaded);
 }
@@ -473,14 +470,14 @@ TEST(notes_frames_of_png) {
     gf_format found;
     void *loaded;
     size_t size;
-    assert_int_equal(gf_save_file(path, &format, &(gf_pixels){"a", 1}, NULL, NULL), GF_OK);
+    assert_ok(gf_save_file(path, &format, &(gf_pixels){"a", 1}, NULL, NULL));
     unsigned char *data = test_bytes(path, &size), *with = malloc(size + sizeof control);
     gf_put_big32(control + 16, (uint32_t)crc32(0, control + 4, 12));
     memcpy(with, data, 33);
     memcpy(with + 33, control, sizeof control);
     memcpy(with + 33 + sizeof control, data + 33, size - 33);
     put_bytes(path, with, size + sizeof control);
-    assert_int_equal(gf_load_file(path, NULL, &found, &loaded, &report, NULL), GF_OK);
+    assert_ok(gf_load_file(path, NULL, &found, &loaded, &report, NULL));
     assert_memory_equal(loaded, "a", 1);
     assert_string_equal(report.remarks.notes,
                         "an animation of 258 frames; only the default image is read");

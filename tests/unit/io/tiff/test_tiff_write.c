@@ -67,9 +67,8 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
     gf_metadata none;
     gf_output *output;
     none = (gf_metadata){0};
-    assert_int_equal(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing,
-                                    false, &output, error),
-                     GF_OK);
+    assert_ok(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing, false,
+                             &output, error));
     const gf_sink_setup setup = {.output = output,
                                  .format = format,
                                  .metadata = h->metadata ? h->metadata : &none,
@@ -84,25 +83,22 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
 static void encode(const gf_format *format, const unsigned char *pixels, const how *h) {
     const size_t row = gf_row_bytes(format);
     const uint64_t rows = h->rows ? h->rows : format->height;
-    gf_error error = {0};
     gf_sink *sink;
-    assert_ok(open_sink(format, h, &sink, &error), &error);
+    assert_ok(open_sink(format, h, &sink, &why));
     assert_int_equal(sink->counts_clipped, format->type != GF_F32);
     assert_true(sink->memory <= (h->max_memory ? h->max_memory : 1 << 30));
     if (h->shrink) {
-        assert_int_equal(sink->shrink(sink, &error), GF_OK);
+        assert_ok(sink->shrink(sink, &why));
         assert_int_equal(sink->threads, 0);
         assert_null(sink->shrink);
     }
     for (uint64_t y = 0; y < format->height; y += rows) {
         const uint64_t n = format->height - y < rows ? format->height - y : rows;
-        if (sink->ops->write(sink, pixels + y * row, row, n, &error))
-            fail_msg("%s", error.message);
+        assert_ok(sink->ops->write(sink, pixels + y * row, row, n, &why));
     }
-    if (sink->ops->finish(sink, h->late, &error))
-        fail_msg("%s", error.message);
+    assert_ok(sink->ops->finish(sink, h->late, &why));
     assert_int_equal(sink->clipped, largest(format, pixels));
-    assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
+    assert_ok(gf_output_commit(sink->output, &why));
     sink->ops->close(sink);
 }
 
@@ -145,7 +141,6 @@ static void check_file(const gf_format *format, const unsigned char *pixels, con
     const uint32_t channels = format->channels;
     uint16_t count = 0, *extra = NULL;
     TIFF *tiff = open_tiff();
-
     warnings = 0;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (strcmp(names[i], h->compression) == 0)
@@ -367,14 +362,12 @@ static void read_items(gf_metadata *metadata) {
     FILE *file = fopen(in_directory("x.tif"), "rb");
     TIFF *tiff = open_tiff();
     gf_tiff_tags tags;
-    gf_error error = {0};
     *metadata = (gf_metadata){0};
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     const gf_ifd_file bytes = {read_file_at, file, (uint64_t)ftell(file), "x", NULL};
-    assert_int_equal(
-        gf_tiff_read_metadata(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits, &error),
-        GF_OK);
+    assert_ok(
+        gf_tiff_read_metadata(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits, &why));
     TIFFClose(tiff);
     fclose(file);
 }
@@ -450,22 +443,18 @@ TEST(pages_are_linked) {
         {31, 41, 3, GF_U8, false}, {7, 9, 1, GF_U16, false}, {1, 1, 4, GF_F32, true}};
     for (int big = 0; big < 2; big++) {
         gf_sink *sink;
-        gf_error error = {0};
-        assert_int_equal(open_sink(&formats[0], &(how){.classic_max = big ? 1 : 0}, &sink, &error),
-                         GF_OK);
+        assert_ok(open_sink(&formats[0], &(how){.classic_max = big ? 1 : 0}, &sink, &why));
         for (int i = 0; i < 3; i++) {
             const size_t row = gf_row_bytes(&formats[i]);
             unsigned char *pixels = draw(&formats[i], 0, (uint64_t)i);
-            assert_int_equal(sink->ops->write(sink, pixels, row, formats[i].height, &error), GF_OK);
-            assert_int_equal((i < 2 ? sink->end_page : sink->ops->finish)(sink, NULL, &error),
-                             GF_OK);
+            assert_ok(sink->ops->write(sink, pixels, row, formats[i].height, &why));
+            assert_ok((i < 2 ? sink->end_page : sink->ops->finish)(sink, NULL, &why));
             if (i < 2)
-                assert_int_equal(gf_sink_next_page(&sink, in_directory("x.tif"), &formats[i + 1],
-                                                   NULL, NULL, 1, &error),
-                                 GF_OK);
+                assert_ok(gf_sink_next_page(&sink, in_directory("x.tif"), &formats[i + 1], NULL,
+                                            NULL, 1, &why));
             free(pixels);
         }
-        assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
+        assert_ok(gf_output_commit(sink->output, &why));
         sink->ops->close(sink);
         TIFF *tiff = open_tiff();
         assert_int_equal(TIFFIsBigTIFF(tiff), big);
@@ -486,24 +475,22 @@ TEST(many_pages_exceed_the_memory) {
     const gf_format format = {1, 1, 1, GF_U8, false};
     gf_metadata items;
     gf_sink *sink;
-    gf_error error = {0};
     items = (gf_metadata){0};
     add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
     const gf_file_options options = {.max_memory = 900000};
     const how h = {.metadata = &items, .max_memory = options.max_memory};
-    assert_int_equal(open_sink(&format, &h, &sink, &error), GF_OK);
+    assert_ok(open_sink(&format, &h, &sink, &why));
     gf_status status = GF_OK;
     int pages = 0;
     for (; pages < 9 && !status; pages++) {
-        assert_int_equal(sink->ops->write(sink, "", 1, 1, &error), GF_OK);
-        status = sink->end_page(sink, &items, &error);
+        assert_ok(sink->ops->write(sink, "", 1, 1, &why));
+        status = sink->end_page(sink, &items, &why);
         if (!status)
-            assert_int_equal(gf_sink_next_page(&sink, in_directory("x.tif"), &format, &items,
-                                               &options, 1, &error),
-                             GF_OK);
+            assert_ok(gf_sink_next_page(&sink, in_directory("x.tif"), &format, &items, &options, 1,
+                                        &why));
     }
     assert_int_equal(pages, 5); /* twice 500,000 bytes */
-    assert_message(&error, "for the directories of the pages are over the limit of");
+    assert_message(&why, "for the directories of the pages are over the limit of");
     sink->ops->close(sink);
     gf_metadata_clear(&items);
 }
@@ -570,12 +557,11 @@ TEST(resolutions_are_fractions) {
 
 static void expect_failure(const how *h, const gf_format *format, gf_status status,
                            const char *text) {
-    gf_error error = {0};
     gf_sink *sink = NULL;
-    assert_int_equal(open_sink(format, h, &sink, &error), status);
+    assert_int_equal(open_sink(format, h, &sink, &why), status);
     assert_null(sink);
-    if (!strstr(error.message, text))
-        fail_msg("%s", error.message);
+    if (!strstr(why.message, text))
+        fail_msg("%s", why.message);
 }
 
 /* Return the bytes that malloc has given out; 0 under a sanitizer. */
@@ -592,11 +578,10 @@ TEST(held_files_fit_the_memory) {
         unsigned char *pixels = draw(&format, 0, 1);
         gf_sink *sink = NULL;
         const uint64_t before = allocated();
-        assert_int_equal(
-            open_sink(&format, &(how){.compression = "none", .pipe = true}, &sink, NULL), GF_OK);
-        assert_int_equal(sink->ops->write(sink, pixels, 4096, height, NULL), GF_OK);
+        assert_ok(open_sink(&format, &(how){.compression = "none", .pipe = true}, &sink, NULL));
+        assert_ok(sink->ops->write(sink, pixels, 4096, height, NULL));
         assert_true(allocated() <= before + sink->memory + OTHER_BYTES);
-        assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+        assert_ok(sink->ops->finish(sink, NULL, NULL));
         sink->ops->close(sink);
         free(pixels);
     }
@@ -625,7 +610,6 @@ TEST(failures_are_reported) {
     unsigned char *pixels = draw(&format, 1, 1);
     const gf_tiff_library *library;
     gf_metadata items;
-    gf_error error = {0};
     gf_sink *sink;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect_failure(&(how){.compression = wrong[i]}, &format, GF_USAGE,
@@ -638,7 +622,7 @@ TEST(failures_are_reported) {
                    "the EXIF data is damaged");
     gf_metadata_clear(&items);
     /* Calls of libtiff fail. */
-    assert_int_equal(gf_tiff_load(&library, "x", &error), GF_OK);
+    assert_ok(gf_tiff_load(&library, "x", &why));
     gf_tiff_library *altered = (gf_tiff_library *)(uintptr_t)library;
     const gf_tiff_library saved = *library;
     altered->TIFFIsCODECConfigured = never_configured;
@@ -646,19 +630,16 @@ TEST(failures_are_reported) {
                    "cannot write zstd; use --tiff-compression deflate or none");
     *altered = saved;
     altered->TIFFClientOpenExt = never_opened;
-    assert_int_equal(open_sink(&format, &(how){.compression = "lzw", .threads = 2}, &sink, &error),
-                     GF_OK);
-    assert_int_equal(sink->ops->write(sink, pixels, 900, 400, &error), GF_FAILED);
-    assert_non_null(strstr(error.message, "out of memory"));
+    assert_ok(open_sink(&format, &(how){.compression = "lzw", .threads = 2}, &sink, &why));
+    assert_error(sink->ops->write(sink, pixels, 900, 400, &why), GF_FAILED, "out of memory");
     sink->ops->close(sink);
     *altered = saved;
     altered->TIFFWriteEncodedStrip = never_written;
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        assert_int_equal(
-            open_sink(&format, &(how){.compression = "lzw", .threads = threads}, &sink, &error),
-            GF_OK);
-        assert_int_equal(sink->ops->write(sink, pixels, 900, 400, &error), GF_FAILED);
-        assert_non_null(strstr(error.message, "x.tif: libtiff cannot compress it (no luck); use"));
+        assert_ok(
+            open_sink(&format, &(how){.compression = "lzw", .threads = threads}, &sink, &why));
+        assert_error(sink->ops->write(sink, pixels, 900, 400, &why), GF_FAILED,
+                     "x.tif: libtiff cannot compress it (no luck); use");
         sink->ops->close(sink);
     }
     *altered = saved;
