@@ -25,8 +25,7 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     unsigned char *in = to_device(strip.in, strip.in_size);
     unsigned char *out = to_device(strip.got, strip.out_size);
     unsigned char *accumulated = strip.state ? to_device(strip.state, strip.state_size) : NULL;
-    unsigned char *payload = calloc(1, strip.payload_bytes + TEST_MARGIN);
-    assert_non_null(payload);
+    unsigned char *payload = test_zeros(strip.payload_bytes + TEST_MARGIN);
     memset(payload + strip.payload_bytes, TEST_PAINT, TEST_MARGIN);
     unsigned char *extracted = to_device(payload, strip.payload_bytes + TEST_MARGIN);
     const gf_plan *plan = strip.plan;
@@ -55,8 +54,7 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(strip.got, out, strip.out_size, cudaMemcpyDeviceToHost));
     must(cudaMemcpy(payload, extracted, strip.payload_bytes + TEST_MARGIN, cudaMemcpyDeviceToHost));
-    unsigned char *state = malloc(strip.state_size + 1);
-    assert_non_null(state);
+    unsigned char *state = test_alloc(strip.state_size + 1);
     if (accumulated)
         must(cudaMemcpy(state, accumulated, strip.state_size, cudaMemcpyDeviceToHost));
     must(cudaFree(in));

@@ -16,8 +16,7 @@ static atomic_int open_jobs, opened_jobs, launches;
 
 static inline gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
                                       void **out, gf_error *error) {
-    fake_job *job = malloc(sizeof *job);
-    assert_non_null(job);
+    fake_job *job = test_alloc(sizeof *job);
     *job = (fake_job){filter, plan};
     *out = job;
     open_jobs++;
@@ -34,8 +33,7 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
     if (job->filter->measure) {
         const uint64_t all = images->count * rows;
         const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
-        *part = calloc(1, sizeof **part);
-        assert_non_null(*part);
+        *part = test_zeros(sizeof **part);
         if (plan->record)
             (*part)->records = (gf_rows){calloc(all, plan->record), plan->record, 0, all};
         (*part)->state = calloc(1, (size_t)plan->state_bytes + 1);

@@ -96,11 +96,9 @@ static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned 
     const gf_format *format = &source->format;
     size_t row = gf_row_bytes(format);
     size_t stride = row + MARGIN;
-    unsigned char *buffer = malloc(stride * format->height);
+    unsigned char *buffer = test_alloc(stride * format->height);
     gf_status status = GF_OK;
-    *pixels = malloc(row * format->height);
-    assert_non_null(buffer);
-    assert_non_null(*pixels);
+    *pixels = test_alloc(row * format->height);
     memset(buffer, PAINT, stride * format->height);
     for (uint64_t y = 0; y < format->height && status == GF_OK; y += strip) {
         uint64_t rows = format->height - y < strip ? format->height - y : strip;
@@ -185,8 +183,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     }
     size_t row = gf_row_bytes(format);
     size_t stride = row + MARGIN;
-    unsigned char *buffer = malloc(stride * format->height);
-    assert_non_null(buffer);
+    unsigned char *buffer = test_alloc(stride * format->height);
     memset(buffer, PAINT, stride * format->height);
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(buffer + y * stride, (const unsigned char *)pixels + y * row, row);
@@ -234,8 +231,7 @@ static inline void assert_rejected(const char *name, const gf_format *format, co
 /* Return random bytes as pixels. */
 static inline unsigned char *random_pixels(const gf_format *format, uint32_t seed) {
     size_t bytes = gf_row_bytes(format) * format->height;
-    unsigned char *pixels = malloc(bytes);
-    assert_non_null(pixels);
+    unsigned char *pixels = test_alloc(bytes);
     for (size_t i = 0; i < bytes; i++)
         pixels[i] = (unsigned char)next_random(&seed);
     return pixels;

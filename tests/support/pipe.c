@@ -41,8 +41,7 @@ static void *feed(void *context) {
 }
 
 static test_feeder *start(const char *path, unsigned char *data, size_t size, unsigned delay) {
-    test_feeder *feeder = calloc(1, sizeof *feeder);
-    assert_non_null(feeder);
+    test_feeder *feeder = test_zeros(sizeof *feeder);
     snprintf(feeder->path, sizeof feeder->path, "%s", path);
     feeder->data = data;
     feeder->size = size;
@@ -53,8 +52,7 @@ static test_feeder *start(const char *path, unsigned char *data, size_t size, un
 }
 
 test_feeder *test_feed(const char *path, const void *data, size_t size) {
-    unsigned char *copy = malloc(size + 1);
-    assert_non_null(copy);
+    unsigned char *copy = test_alloc(size + 1);
     memcpy(copy, data, size);
     return start(path, copy, size, 0);
 }

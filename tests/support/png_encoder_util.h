@@ -15,9 +15,8 @@ enum { CONTENTS = 6, TWO_PARTS = 6 };
 static inline unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
     const size_t samples = (size_t)(gf_row_samples(format) * format->height);
     const size_t row = (size_t)gf_row_samples(format);
-    unsigned char *pixels = malloc(samples * gf_type_bytes(format->type));
+    unsigned char *pixels = test_alloc(samples * gf_type_bytes(format->type));
     test_random random = {seed * 2 + 1};
-    assert_non_null(pixels);
     for (size_t i = 0; i < samples; i++) {
         const size_t x = i % row, y = i / row;
         const size_t kind = content == 5 ? (y / 9 + x / 500) % 5 : (size_t)content;

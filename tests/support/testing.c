@@ -77,6 +77,16 @@ void assert_message(const gf_error *error, const char *part) {
         fail_msg("'%s' is not in '%s'", part, error->message);
 }
 
+void *test_alloc(size_t size) {
+    void *memory = malloc(size);
+    assert_true(memory || !size);
+    return memory;
+}
+
+void *test_zeros(size_t size) {
+    return memset(test_alloc(size), 0, size);
+}
+
 unsigned char *test_bytes(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     unsigned char *data;
@@ -84,8 +94,7 @@ unsigned char *test_bytes(const char *path, size_t *size) {
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     *size = (size_t)ftell(file);
     rewind(file);
-    data = calloc(1, *size + 1);
-    assert_non_null(data);
+    data = test_zeros(*size + 1);
     assert_int_equal(fread(data, 1, *size, file), *size);
     fclose(file);
     return data;
@@ -119,8 +128,7 @@ test_image test_image_new(gf_format format, size_t padding) {
     size_t sample = gf_type_bytes(format.type);
     image.stride = gf_row_bytes(&format) + padding / sample * sample;
     image.size = 2 * MARGIN + (size_t)format.height * image.stride;
-    image.memory = malloc(image.size);
-    assert_non_null(image.memory);
+    image.memory = test_alloc(image.size);
     memset(image.memory, PAINT, image.size);
     image.rows = (gf_rows){image.memory + MARGIN, image.stride, 0, format.height};
     return image;
@@ -246,8 +254,7 @@ unsigned char *test_png(const test_image *image, size_t *size) {
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     *size = (size_t)ftell(file);
     rewind(file);
-    unsigned char *bytes = malloc(*size);
-    assert_non_null(bytes);
+    unsigned char *bytes = test_alloc(*size);
     assert_int_equal(fread(bytes, 1, *size, file), *size);
     fclose(file);
     unlink(path);

@@ -46,6 +46,10 @@ void test_check_ok(gf_status status, const char *file, int line);
 /* Check that an error has a message of one line, and that the line contains `part`. */
 void assert_message(const gf_error *error, const char *part);
 
+/* Allocate memory with malloc; test_zeros: filled with zeros. Fail the test if memory runs out. */
+void *test_alloc(size_t size);
+void *test_zeros(size_t size);
+
 /* Return the bytes of a file, allocated with malloc and followed by a zero byte. */
 unsigned char *test_bytes(const char *path, size_t *size);
 

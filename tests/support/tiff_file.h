@@ -105,8 +105,7 @@ static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_
     bool written = true;
     tiff_set_tags(tiff, spec, random);
     const tmsize_t size = spec->tile_width ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff);
-    unsigned char *data = malloc((size_t)size + 1);
-    assert_non_null(data);
+    unsigned char *data = test_alloc((size_t)size + 1);
     for (uint16_t plane = 0; plane < (spec->planar ? spec->samples : 1); plane++) {
         for (uint32_t y = 0; y < spec->height; y += spec->tile_width ? spec->tile_height : 1) {
             for (uint32_t x = 0; x < spec->width; x += spec->tile_width) {
@@ -239,9 +238,7 @@ static inline unsigned char *tiff_reference(const char *path, uint32_t page, gf_
     }
     const size_t row_bytes = gf_row_bytes(format);
     const size_t unit = (size_t)(tiled ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff));
-    unsigned char *data = calloc(1, unit + 1), *pixels = calloc(height, row_bytes);
-    assert_non_null(data);
-    assert_non_null(pixels);
+    unsigned char *data = test_zeros(unit + 1), *pixels = test_zeros(height * row_bytes);
     for (uint16_t plane = 0; plane < samples / in_row; plane++)
         for (uint32_t y0 = 0; y0 < height && !failed; y0 += tile_height)
             for (uint32_t x0 = 0; x0 < width && !failed; x0 += tile_width) {

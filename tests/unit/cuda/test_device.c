@@ -102,8 +102,7 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
     gf_result *results[COUNT];
-    unsigned char *got = malloc(list.out_bytes + gap + 1);
-    assert_non_null(got);
+    unsigned char *got = test_alloc(list.out_bytes + gap + 1);
     const size_t in_step = list.in_bytes + gap, out_step = list.out_bytes + gap;
     const size_t one = list.in_bytes / list.inputs;
     unsigned char *from = device_alloc(COUNT * in_step), *to = device_alloc(COUNT * out_step + 1);
@@ -783,8 +782,7 @@ TEST(wrong_arguments_are_errors) {
                    .format = {500, 40, 1, GF_U8, false}};
     with.settings = test_settings(with.filter, "");
     unsigned char *to = device_alloc(500 * 40), *from = device_alloc(1000 * 40);
-    unsigned char *host = malloc(500 * 40), *pinned;
-    assert_non_null(host);
+    unsigned char *host = test_alloc(500 * 40), *pinned;
     must(cudaMallocHost((void **)&pinned, 500 * 40));
     const gf_pixels in = {from, 500};
     const gf_out_pixels out = {to, 500};

@@ -69,11 +69,10 @@ static png_bytes foreign_file(test_random *random) {
 /* Store the Adler-32 that belongs to the output of a damaged stream, if it has an end. */
 static void repair_adler(unsigned char *stream, size_t size) {
     enum { PART = 1 << 16 };
-    unsigned char *part = malloc(PART);
+    unsigned char *part = test_alloc(PART);
     z_stream zlib = {.next_in = stream + 2, .avail_in = (uInt)size - 2};
     uLong adler = 1;
     int result = Z_OK;
-    assert_non_null(part);
     assert_int_equal(inflateInit2(&zlib, -15), Z_OK);
     while (result == Z_OK) {
         zlib.next_out = part;
@@ -89,9 +88,8 @@ static void repair_adler(unsigned char *stream, size_t size) {
 
 /* Change some bytes of the stream of a file, and repair its checksums. */
 static void damage(png_bytes *file, test_random *random) {
-    unsigned char *stream = malloc(file->size);
+    unsigned char *stream = test_alloc(file->size);
     size_t size = 0, used = 0;
-    assert_non_null(stream);
     for (size_t at = 8; at + 12 <= file->size; at += 12 + get_big32(file->data + at))
         if (memcmp(file->data + at + 4, "IDAT", 4) == 0) {
             memcpy(stream + size, file->data + at + 8, get_big32(file->data + at));
@@ -214,8 +212,7 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     if (valid && gf_png_left() != left)
         fail_msg("seed %llu: the device has left %llu of %zu files to the CPU, too",
                  (unsigned long long)seed, (unsigned long long)(gf_png_left() - left), used);
-    unsigned char *got = malloc(size + 1);
-    assert_non_null(got);
+    unsigned char *got = test_alloc(size + 1);
     must(cudaMemcpy(got, memory, size, cudaMemcpyDeviceToHost));
     must(cudaFree(memory));
     for (size_t i = 0; i < used; i++) {

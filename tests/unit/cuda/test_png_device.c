@@ -97,8 +97,7 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
     const size_t bound = gf_png_bound(&format), padding = (size_t)test_below(random, 2) * 37;
     const size_t shift = (size_t)test_below(random, 2) * gf_type_bytes(format.type);
     assert_true(count <= MAX && bound);
-    got = malloc(bound + 2 * AROUND);
-    assert_non_null(got);
+    got = test_alloc(bound + 2 * AROUND);
     for (uint64_t i = 0; i < count; i++) {
         images[i] = test_image_new(format, padding);
         fill(&images[i], contents[i], random);
@@ -109,10 +108,9 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
         to[i] = NULL;
         memset(got, TEST_PAINT, bound + 2 * AROUND);
         if (where != ON_DEVICE)
-            to[i] = malloc(bound + 2 * AROUND);
+            to[i] = test_alloc(bound + 2 * AROUND);
         else
             must(cudaMalloc((void **)&to[i], bound + 2 * AROUND));
-        assert_non_null(to[i]);
         must(cudaMemcpy(to[i], got, bound + 2 * AROUND, cudaMemcpyDefault));
         out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + AROUND, bound};
     }

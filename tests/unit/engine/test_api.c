@@ -559,8 +559,7 @@ TEST(returns_columns) {
             &(test_memory){engine, filter, settings, &grey, in, .result = &result}, NULL));
         for (size_t t = 0; t < gf_result_table_count(result); t++) {
             const gf_table *table = gf_result_table(result, t);
-            uint64_t *column = calloc((size_t)table->row_count + 1, sizeof *column);
-            assert_non_null(column);
+            uint64_t *column = test_zeros(((size_t)table->row_count + 1) * sizeof *column);
             for (size_t c = 0; c < table->column_count; c++) {
                 const gf_value_type type = table->columns[c].type;
                 assert_true(gf_result_column(result, t, c, column));

@@ -50,11 +50,9 @@ static bool png_decode_one(const gf_device_file *file, const gf_out_pixels *out)
     const gf_format *format = &scan->format;
     const size_t row = gf_row_bytes(format), bpp = format->channels * gf_type_bytes(format->type);
     const uint32_t parts = gf_png_scan_parts(scan);
-    unsigned char *filtered = malloc((row + 1) * format->height), *above = calloc(1, row);
+    unsigned char *filtered = test_alloc((row + 1) * format->height), *above = test_zeros(row);
     z_stream stream = {.next_out = filtered, .avail_out = (uInt)((row + 1) * format->height)};
     int result = inflateInit(&stream);
-    assert_non_null(filtered);
-    assert_non_null(above);
     for (uint32_t k = 0; k < parts && (result == Z_OK || result == Z_BUF_ERROR); k++) {
         stream.next_in = (unsigned char *)file->data + file->places[k];
         stream.avail_in = (uInt)file->places[parts + k];
@@ -335,9 +333,8 @@ TEST(uploads_several_streams) {
     static const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     static const batch_case cases[] = {{"smooth", "", "cuda", 4, false, -1, false},
                                        {"smooth", "", "auto", 4, false, -1, false}};
-    unsigned char *pixels = malloc(WIDTH * HEIGHT * 3);
+    unsigned char *pixels = test_alloc(WIDTH * HEIGHT * 3);
     test_random random = {7};
-    assert_non_null(pixels);
     for (int i = 0; i < FILES; i++) {
         for (size_t k = 0; k < (size_t)WIDTH * HEIGHT * 3; k++)
             pixels[k] = (unsigned char)(k / 7 + test_below(&random, 20));

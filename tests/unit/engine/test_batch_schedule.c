@@ -290,8 +290,7 @@ static void explore(void) {
     states++;
     check_limits();
     check_assigned();
-    world_state *before = malloc(sizeof world);
-    assert_non_null(before);
+    world_state *before = test_alloc(sizeof world);
     memcpy(before, &world, sizeof world);
     if (!any_busy()) {
         ends++;
@@ -473,8 +472,7 @@ static void every_rule_is_needed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(all_orders_of_events),
                                        cmocka_unit_test(every_rule_is_needed)};
-    seen = malloc(seen_size * sizeof *seen);
-    assert_non_null(seen);
+    seen = test_alloc(seen_size * sizeof *seen);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(seen);
     return failed;

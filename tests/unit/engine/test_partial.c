@@ -57,9 +57,8 @@ static gf_job job_of(const work *job, const gf_filter *filter, const gf_settings
 /* Serialize and deserialize a partial result, as for a message between processes. */
 static gf_partial *serialize(const gf_job *job, gf_partial *partial) {
     const size_t size = gf_partial_size(partial);
-    unsigned char *bytes = malloc(size);
+    unsigned char *bytes = test_alloc(size);
     gf_partial *read;
-    assert_non_null(bytes);
     gf_partial_write(partial, bytes);
     gf_partial_free(partial);
     assert_ok(gf_partial_read(job, bytes, size, &read, &why));

@@ -55,8 +55,7 @@ static gf_status plan_down(const gf_settings *settings, gf_plan *plan, gf_error 
     const uint64_t support = (uint64_t)gf_settings_int(settings, "support");
     (void)error;
     plan->out.height = (uint64_t)gf_settings_int(settings, "size");
-    gf_range *rows = calloc(plan->out.height, sizeof *rows);
-    assert_non_null(rows);
+    gf_range *rows = test_zeros(plan->out.height * sizeof *rows);
     for (uint64_t y = 0; y < plan->out.height; y++)
         rows[y] = window(plan->in.height, plan->out.height, support, y);
     plan->rows = plan->owned = rows;
@@ -151,8 +150,7 @@ static gf_format format_random(test_random *random) {
 
 static unsigned char *pixels_random(const gf_format *format, test_random *random) {
     const size_t bytes = gf_row_bytes(format) * (size_t)format->height;
-    unsigned char *pixels = malloc(bytes);
-    assert_non_null(pixels);
+    unsigned char *pixels = test_alloc(bytes);
     for (size_t i = 0; i < bytes; i++)
         pixels[i] = (unsigned char)test_next(random);
     return pixels;
@@ -308,8 +306,7 @@ static void stream_rows(const gf_plan *plan, void *state, const unsigned char *p
 static unsigned char *stream_node(const gf_plan *plan, void *state, const unsigned char *pixels,
                                   test_random *random) {
     const uint64_t height = gf_plan_rows(plan);
-    unsigned char *out = malloc(gf_row_bytes(&plan->out) * (size_t)height);
-    assert_non_null(out);
+    unsigned char *out = test_alloc(gf_row_bytes(&plan->out) * (size_t)height);
     for (uint64_t first = 0, end; first < height; first = end) {
         end = test_below(random, 2) ? height : first + 1 + test_below(random, height - first);
         stream_rows(plan, state, pixels, (gf_range){first, end}, out, random);

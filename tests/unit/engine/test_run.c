@@ -20,8 +20,7 @@ static gf_engine *open_engine(uint64_t max_memory) {
 
 /* Write a grey picture. Each value depends on its position. */
 static void put_picture(const char *name, unsigned width, unsigned height) {
-    unsigned char *file = malloc(64 + (size_t)width * height);
-    assert_non_null(file);
+    unsigned char *file = test_alloc(64 + (size_t)width * height);
     const size_t head = (size_t)sprintf((char *)file, "P5 %u %u 255\n", width, height);
     for (size_t i = 0; i < (size_t)width * height; i++)
         file[head + i] = (unsigned char)(i * 7 + i / width);
@@ -197,10 +196,9 @@ TEST(held_images_count_against_memory) {
 TEST(decoding_threads_need_no_memory) {
     const gf_format format = {3000, 2000, 1, GF_U8, false};
     const gf_limits limits = {.threads = 2};
-    unsigned char *pixels = malloc(3000 * 2000);
+    unsigned char *pixels = test_alloc(3000 * 2000);
     test_random random = {1};
     gf_source *source;
-    assert_non_null(pixels);
     for (size_t i = 0; i < 3000 * 2000; i++)
         pixels[i] = (unsigned char)test_below(&random, 256);
     assert_ok(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &why));

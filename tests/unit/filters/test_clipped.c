@@ -53,8 +53,7 @@ TEST(counts_rows_of_any_width) {
 /* The count exceeds a SIMD lane of 8 or of 16 bits. */
 TEST(counts_long_rows) {
     const uint64_t bytes = UINT64_C(3) << 20;
-    unsigned char *row = malloc(bytes);
-    assert_non_null(row);
+    unsigned char *row = test_alloc(bytes);
     memset(row, 255, bytes);
     for (uint32_t channels = 1; channels <= 4; channels++) {
         const uint64_t pixels = bytes / channels, colours = channels - (channels % 2 == 0);

@@ -132,10 +132,8 @@ TEST(channels_and_total) {
 /* Rows of white pixels: sums that exceed 32 bits. */
 TEST(white_rows) {
     const size_t width8 = 4000001, width16 = 70000;
-    uint8_t *u8 = malloc(width8);
-    uint16_t *u16 = malloc(width16 * sizeof *u16);
-    assert_non_null(u8);
-    assert_non_null(u16);
+    uint8_t *u8 = test_alloc(width8);
+    uint16_t *u16 = test_alloc(width16 * sizeof *u16);
     memset(u8, 0xff, width8);
     memset(u16, 0xff, width16 * sizeof *u16);
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -160,8 +158,7 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
     void *data;
     gf_result *result;
     assert_ok(gf_plan_new(filter, settings, &format, &plan, &why));
-    unsigned char *rows = malloc((size_t)format.height * plan->record);
-    assert_non_null(rows);
+    unsigned char *rows = test_alloc((size_t)format.height * plan->record);
     for (uint64_t y = 0; y < format.height; y++)
         memcpy(rows + y * plan->record, record, plan->record);
     const uint64_t cut = format.height / 3;

@@ -35,9 +35,8 @@ enum { WIDTH = 37, HEIGHT = 29 };
 /* Return samples with runs, slopes and noise. Each one is a normal f32 number. */
 static unsigned char *damage_pixels(const gf_format *format) {
     const size_t samples = (size_t)(format->width * format->height * format->channels);
-    unsigned char *pixels = malloc(samples * gf_type_bytes(format->type));
+    unsigned char *pixels = test_alloc(samples * gf_type_bytes(format->type));
     uint32_t seed = 3;
-    assert_non_null(pixels);
     for (size_t i = 0; i < samples; i++) {
         const size_t x = i % (format->width * format->channels) / format->channels;
         const unsigned value = x < 12 ? 200 : (unsigned)(2 * i / 9 + next_random(&seed) % 9) % 255;
@@ -310,8 +309,7 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
         /* A copy of exact size, so that sanitizers detect reads past the end. */
         const size_t length = how == CUT ? at : size, left = size - at,
                      wanted = zeros[at / step % 3], n = wanted < left ? wanted : left;
-        unsigned char *changed = malloc(length);
-        assert_non_null(changed);
+        unsigned char *changed = test_alloc(length);
         memcpy(changed, data, length);
         if (how == ZERO)
             memset(changed + at, 0, n);

@@ -167,8 +167,7 @@ TEST(identifies_formats_of_stb) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_format format = {9, 4, cases[i].channels, cases[i].type,
                                   cases[i].channels % 2 == 0};
-        unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
-        assert_non_null(pixels);
+        unsigned char *pixels = test_zeros(gf_row_bytes(&format) * format.height);
         pixels[3] = 1; /* a BMP with alpha 0 everywhere has no alpha channel */
         if (save_image(in_directory(cases[i].name), &format, pixels, NULL, NULL, 1, &why) != GF_OK)
             fail_msg("%s", why.message);

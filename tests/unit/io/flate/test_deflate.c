@@ -116,8 +116,7 @@ TEST(zlib_decodes_every_block) {
                          : round % 100 < 5  ? 65530 + test_below(&random, 12)
                                             : 1 + test_below(&random, 5000);
         const int last = round % 2;
-        unsigned char *src = malloc(n); /* exact size for sanitizers */
-        assert_non_null(src);
+        unsigned char *src = test_alloc(n); /* exact size for sanitizers */
         fill(src, n, round % CONTENTS, &random);
         for (int matches = 0; matches < 2; matches++) {
             const size_t size = write_block(GF_ISA_PORTABLE, matches, src, n, last, out);
@@ -179,8 +178,7 @@ TEST(repeated_rows_are_found) {
  * distance, which costs few bits. */
 TEST(cut_matches_continue) {
     enum { ROW = 2001, ROWS = 130 };
-    unsigned char *src = malloc(ROW * ROWS);
-    assert_non_null(src);
+    unsigned char *src = test_alloc(ROW * ROWS);
     for (size_t i = 0; i < ROW * ROWS; i++)
         src[i] = (unsigned char)(i % ROW ? 192 + ((i % ROW - 1) / 8 + i / ROW / 8) % 2 * 63 : 0);
     gf_deflate_plan_matches(src, ROW * ROWS, 1, ROW, seen, plan);
@@ -220,8 +218,7 @@ TEST(patterns_are_found) {
 /* Check that tiles of noise recur at any offset within a row; noise and flat areas do not. */
 TEST(tiles_recur) {
     enum { N = 1 << 17, TILE = 5000 };
-    unsigned char *src = malloc(N);
-    assert_non_null(src);
+    unsigned char *src = test_alloc(N);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;

@@ -37,8 +37,7 @@ static void run(const unsigned char *stream, size_t size, gf_isa isa, bool wide,
         /* A copy without bytes before or after it, so that sanitizers detect wrong reads. */
         const size_t piece = max == 0 ? size : given + 1 + (size_t)test_below(random, max);
         given = piece < size ? piece : size;
-        unsigned char *copy = malloc(given - at + PADDING);
-        assert_non_null(copy);
+        unsigned char *copy = test_alloc(given - at + PADDING);
         memcpy(copy, stream + at, given - at);
         memset(copy + given - at, 0xff, PADDING);
         gf_inflate_set_input(&inflate, copy, bit, copy + given - at, given == size);
@@ -215,8 +214,7 @@ TEST(pairs_equal_single_streams) {
                     (unsigned char)(1u << test_below(&random, 8));
             limits[i] = GF_INFLATE_RESERVE + (test_below(&random, 3) ? n : test_below(&random, n));
             /* Without bytes after it, so that sanitizers detect wrong reads. */
-            copies[i] = malloc(sizes[i] + PADDING);
-            assert_non_null(copies[i]);
+            copies[i] = test_alloc(sizes[i] + PADDING);
             memcpy(copies[i], streams[i], sizes[i]);
             memset(copies[i] + sizes[i], 0xff, PADDING);
         }

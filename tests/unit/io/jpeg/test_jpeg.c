@@ -20,8 +20,7 @@ static unsigned char *decode_jpeg(const jpeg_file *file) {
     jpeg_read_header(&jpeg, TRUE);
     jpeg_start_decompress(&jpeg);
     const size_t row = jpeg.output_width * (size_t)jpeg.output_components;
-    unsigned char *pixels = malloc(row * jpeg.output_height);
-    assert_non_null(pixels);
+    unsigned char *pixels = test_alloc(row * jpeg.output_height);
     while (jpeg.output_scanline < jpeg.output_height) {
         JSAMPROW rows = pixels + row * jpeg.output_scanline;
         jpeg_read_scanlines(&jpeg, &rows, 1);
@@ -475,8 +474,7 @@ TEST(rejects_damage) {
 TEST(rejects_bytes_before_restarts) {
     const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 4, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
-    unsigned char *longer = malloc(file.size + 2), *marker;
-    assert_non_null(longer);
+    unsigned char *longer = test_alloc(file.size + 2), *marker;
     marker = memmem(file.data, file.size, "\xff\xd0", 2);
     assert_non_null(marker);
     const size_t at = (size_t)(marker - file.data);

@@ -18,9 +18,8 @@ static gf_status read_bytes(void *context, void *data, size_t bytes, uint64_t of
 
 /* Return a file with a directory of random entries. Most values lie within it. */
 static unsigned char *make_file(test_random *random, bool little, bool big) {
-    unsigned char *data = calloc(1, SIZE);
+    unsigned char *data = test_zeros(SIZE);
     const gf_ifd_form *form = big ? &gf_ifd_big : &gf_ifd_classic;
-    assert_non_null(data);
     gf_ifd ifd = {.file = {.data = data, .size = SIZE}, .little = little};
     memcpy(data, little ? "II" : "MM", 2);
     gf_ifd_put(&ifd, 2, big ? 43 : 42, 2);

@@ -283,8 +283,7 @@ TEST(drops_other_parts) {
 TEST(cuts_in_linear_time) {
     enum { SIZE = 8 << 20 };
     static const char *const parts[] = {"<GCamera:MotionPhoto>", " GCamera:MicroVideo=1"};
-    char *text = malloc(SIZE);
-    assert_non_null(text);
+    char *text = test_alloc(SIZE);
     for (size_t i = 0; i < 2; i++) {
         for (size_t at = 0; at < SIZE; at++)
             text[at] = parts[i][at % strlen(parts[i])];
@@ -355,10 +354,9 @@ TEST(drops_profiles_of_other_colours) {
 
 static uint32_t append(gf_metadata *metadata, const char *name, bool late, const void *data,
                        size_t size) {
-    unsigned char *copy = malloc(size ? size : 1); /* of this size, for ASan */
+    unsigned char *copy = test_alloc(size ? size : 1); /* of this size, for ASan */
     gf_chunk chunk = {.late = late, .size = size, .data = copy};
     uint32_t lost = 0;
-    assert_non_null(copy);
     memcpy(copy, data, size);
     memcpy(chunk.name, name, 4);
     assert_ok(gf_metadata_append_chunk(metadata, &chunk, &lost, "x", NULL));

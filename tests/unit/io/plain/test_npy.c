@@ -7,9 +7,8 @@
 /* Make a file from a version, the text of the header and the pixels. */
 static size_t put_npy(const char *path, unsigned major, const char *text, size_t length,
                       const void *pixels, size_t size) {
-    unsigned char *file = malloc(12 + length + size);
+    unsigned char *file = test_alloc(12 + length + size);
     const size_t prefix = major == 1 ? 10 : 12;
-    assert_non_null(file);
     memcpy(file, "\x93NUMPY", 6);
     file[6] = (unsigned char)major;
     file[7] = 0;
@@ -291,10 +290,8 @@ TEST(reads_the_same_pixels_with_any_threads) {
         const gf_format *format = &cases[c].format;
         const size_t row = gf_row_bytes(format), bytes = row * format->height;
         const size_t size = gf_type_bytes(format->type);
-        unsigned char *pixels = random_pixels(format, (uint32_t)c), *stored = malloc(bytes);
-        unsigned char *one = malloc(row);
-        assert_non_null(stored);
-        assert_non_null(one);
+        unsigned char *pixels = random_pixels(format, (uint32_t)c), *stored = test_alloc(bytes);
+        unsigned char *one = test_alloc(row);
         for (size_t i = 0; i < bytes; i++)
             stored[i] = pixels[cases[c].big ? i / size * size + size - 1 - i % size : i];
         put_npy(in_directory("x.npy"), 1, cases[c].text, strlen(cases[c].text), stored, bytes);

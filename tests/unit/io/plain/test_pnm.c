@@ -119,10 +119,9 @@ TEST(scales_every_sample) {
     for (size_t m = 0; m < sizeof maxvals / sizeof *maxvals; m++) {
         const uint32_t maxval = maxvals[m], size = maxval < 256 ? 1 : 2;
         const uint32_t top = size == 1 ? 255 : 65535;
-        char *file = malloc(100 + size * (maxval + 1));
+        char *file = test_alloc(100 + size * (maxval + 1));
         gf_format format;
         unsigned char *pixels;
-        assert_non_null(file);
         char *to = file + sprintf(file, "P5 %u 1 %u\n", maxval + 1, maxval);
         for (uint32_t v = 0; v <= maxval; v++) {
             if (size == 2)
@@ -171,10 +170,8 @@ TEST(converts_with_any_threads) {
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         const uint32_t width = widths[w], height = 3000000 / width * 2, packed = (width + 7) / 8;
         const size_t samples = (size_t)width * height;
-        char *file = malloc(100 + samples);
-        unsigned char *pixels = malloc(samples);
-        assert_non_null(file);
-        assert_non_null(pixels);
+        char *file = test_alloc(100 + samples);
+        unsigned char *pixels = test_alloc(samples);
         for (uint32_t threads = 1; threads <= 7; threads += 6) {
             int head = sprintf(file, "P4\n%u %u\n", width, height);
             for (size_t i = 0; i < (size_t)packed * height; i++)

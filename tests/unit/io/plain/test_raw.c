@@ -184,8 +184,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
             const size_t size = gf_type_bytes(types[t]);
             const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
             unsigned char *pixels = random_pixels(&raw.format, (uint32_t)t);
-            unsigned char *file = malloc(raw.offset + bytes);
-            assert_non_null(file);
+            unsigned char *file = test_alloc(raw.offset + bytes);
             memset(file, PAINT, raw.offset);
             for (size_t i = 0; i < bytes; i++)
                 file[raw.offset + i] = pixels[big ? i / size * size + size - 1 - i % size : i];

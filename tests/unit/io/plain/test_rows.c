@@ -73,10 +73,9 @@ static const char *name_of(const gf_format *format) {
 static unsigned char *make_file(const gf_format *format, const unsigned char *pixels,
                                 size_t *size) {
     const size_t row = gf_row_bytes(format), bytes = gf_type_bytes(format->type);
-    unsigned char *file = malloc(row * format->height + 200);
+    unsigned char *file = test_alloc(row * format->height + 200);
     static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
     const unsigned long long width = format->width, height = format->height;
-    assert_non_null(file);
     const int head =
         format->type == GF_F32
             ? sprintf((char *)file, "%s\n%llu %llu\n-1.0\n", format->channels == 3 ? "PF" : "Pf",
@@ -125,11 +124,10 @@ TEST(reads_contiguous_rows) {
     const gf_format format = {1000, 1500, 1, GF_U16, false};
     unsigned char *pixels = random_pixels(&format, 5);
     const size_t bytes = gf_row_bytes(&format) * format.height;
-    unsigned char *got = malloc(bytes);
+    unsigned char *got = test_alloc(bytes);
     size_t size;
     unsigned char *file = make_file(&format, pixels, &size);
     gf_source *source;
-    assert_non_null(got);
     put_bytes(in_directory("x.pam"), file, size);
     for (uint32_t threads = 1; threads < 5; threads++) {
         const gf_limits limits = {.threads = threads};
@@ -153,10 +151,9 @@ TEST(reads_contiguous_rows) {
  * detects the end. */
 TEST(reports_the_first_missing_row) {
     const gf_format format = {1000, 3000, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
+    unsigned char *pixels = random_pixels(&format, 6), *got = test_alloc(1100 * 3000);
     size_t size;
     unsigned char *file = make_file(&format, pixels, &size);
-    assert_non_null(got);
     for (uint32_t threads = 1; threads < 9; threads += 7) {
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
             const gf_limits limits = {.threads = threads};
@@ -194,10 +191,9 @@ TEST(leaves_the_rest_of_standard_input) {
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
                              uint32_t threads, gf_error *error) {
     const size_t row = gf_row_bytes(format), stride = row + MARGIN;
-    unsigned char *rows = malloc(stride * format->height);
+    unsigned char *rows = test_alloc(stride * format->height);
     gf_sink *sink;
     gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, error);
-    assert_non_null(rows);
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(rows + y * stride, pixels + y * row, row);
     const uint64_t strip = format->height / 3 + 1;
@@ -243,9 +239,8 @@ TEST(writes_to_a_nonblocking_pipe) {
     unsigned char *pixels = random_pixels(&format, 3);
     size_t size, got = 0;
     unsigned char *file = make_file(&format, pixels, &size);
-    unsigned char *back = malloc(size + 1);
+    unsigned char *back = test_alloc(size + 1);
     int ends[2], code;
-    assert_non_null(back);
     assert_int_equal(pipe(ends), 0);
     const pid_t child = fork();
     assert_true(child >= 0);

@@ -81,8 +81,7 @@ TEST(copies_the_stream) {
     unsigned char raw[30 * (40 * 3 + 1)];
     png_make(&spec, &file, NULL, NULL);
     assert_true(gf_png_scan_file(file.data, file.size, &scan) && scan.chunks > 5);
-    unsigned char *copy = malloc(gf_png_scan_bytes(&scan));
-    assert_non_null(copy);
+    unsigned char *copy = test_alloc(gf_png_scan_bytes(&scan));
     assert_true(gf_png_scan_copy(file.data, &scan, copy, &offset, &size));
     assert_true(offset == 0 && size == scan.bytes);
     uLongf got = sizeof raw;
@@ -111,8 +110,7 @@ TEST(finds_parts) {
     assert_int_equal(parts, (700 - 1) / strips.rows + 1);
     size_t offsets[16], sizes[16];
     assert_in_range(parts, 2, 16);
-    unsigned char *copy = malloc(gf_png_scan_bytes(&scan));
-    assert_non_null(copy);
+    unsigned char *copy = test_alloc(gf_png_scan_bytes(&scan));
     assert_true(gf_png_scan_copy(file, &scan, copy, offsets, sizes));
     size_t at = scan.idat;
     for (uint32_t k = 0; k < parts; k++, at += 12 + sizes[k - 1]) {

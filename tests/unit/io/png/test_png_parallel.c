@@ -139,19 +139,16 @@ static void read_rows(gf_source *source, const variant *how, reading *to) {
     const uint64_t height = to->format.height, strips = (height - 1) / how->strip + 1;
     const uint64_t end = how->close ? strips / 3 : strips;
     const size_t row = gf_row_bytes(&to->format), stride = row + MARGIN;
-    unsigned char **memory = calloc(strips, sizeof *memory);
+    unsigned char **memory = test_zeros(strips * sizeof *memory);
     uint64_t announced = 0;
     gf_status status = GF_OK;
-    to->rows = malloc(row * height);
-    assert_non_null(memory);
-    assert_non_null(to->rows);
+    to->rows = test_alloc(row * height);
     for (uint64_t k = 0; k < end && !status; k++) {
         const uint64_t y = k * how->strip;
         const uint64_t rows = height - y < how->strip ? height - y : how->strip;
         for (uint64_t j = announced; j < strips && j < k + GF_SOURCE_AHEAD && !status; j++) {
             const uint64_t from = j * how->strip;
-            memory[j] = malloc(stride * how->strip);
-            assert_non_null(memory[j]);
+            memory[j] = test_alloc(stride * how->strip);
             memset(memory[j], PAINT, stride * how->strip);
             if (how->announce)
                 status = source->ops->announce(
@@ -374,9 +371,8 @@ TEST(own_files) {
         const gf_format format = {1500 + 999 * e, 900, 1 + (uint32_t)e, GF_U8,
                                   (1 + (uint32_t)e) % 2 == 0};
         const size_t size = gf_row_bytes(&format) * format.height;
-        unsigned char *pixels = malloc(size), *got;
+        unsigned char *pixels = test_alloc(size), *got;
         gf_format read;
-        assert_non_null(pixels);
         for (size_t i = 0; i < size; i++)
             pixels[i] = (unsigned char)(i / 300 + test_below(&random, 1 + i / 50000 % 20));
         assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50, &why));
@@ -396,13 +392,12 @@ TEST(segments_of_our_files_are_accepted) {
     const gf_file_options options = {.force = true};
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     const gf_png_image image = {.row_bytes = WIDTH, .height = HEIGHT, .unit = 1, .threads = 3};
-    unsigned char *pixels = malloc(WIDTH * HEIGHT), header[8], head[2];
+    unsigned char *pixels = test_alloc(WIDTH * HEIGHT), header[8], head[2];
     test_random random = {5};
     gf_png_stream stream = {0};
     gf_png_rows rows;
     uint64_t y = 0;
     size_t got;
-    assert_non_null(pixels);
     for (size_t i = 0; i < (size_t)WIDTH * HEIGHT; i++)
         pixels[i] = (unsigned char)(i % WIDTH / 20 + test_below(&random, 30));
     assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 100, &why));

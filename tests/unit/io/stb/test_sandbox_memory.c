@@ -154,8 +154,7 @@ TEST(does_not_write_to_blocks) {
     assert_true(block != NULL && untouched != NULL);
     memset(block, 7, LARGE);
     for (size_t i = 0; i < PIECES; i++) {
-        pieces[i] = malloc(LARGE / PIECES - 64);
-        assert_non_null(pieces[i]);
+        pieces[i] = test_alloc(LARGE / PIECES - 64);
         memset(pieces[i], 7, LARGE / PIECES - 64);
     }
     /* Private memory directly after shared memory is not .bss. */
@@ -214,8 +213,7 @@ TEST(uses_little_private_memory) {
     uint64_t all = 0, used = 0;
     pthread_attr_t large;
     pthread_t thread;
-    unsigned char *block = malloc(LARGE);
-    assert_non_null(block);
+    unsigned char *block = test_alloc(LARGE);
     memset(block, 7, LARGE / 4);
     assert_int_equal(pthread_attr_init(&large), 0);
     assert_int_equal(pthread_attr_setstacksize(&large, LARGE), 0);

@@ -8,8 +8,7 @@ static uint32_t dropped;
 
 /* Read a copy of exactly this size, so that ASan detects reads past its end. */
 static void read_bytes(const void *data, size_t size) {
-    unsigned char *copy = malloc(size);
-    assert_non_null(copy);
+    unsigned char *copy = test_alloc(size);
     memcpy(copy, data, size);
     gf_raster_file file = {.name = "x", .data = copy, .size = size};
     file.metadata = (gf_metadata){0};

@@ -30,9 +30,8 @@ static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint
     gf_sink *sink;
     stored.type = type;
     const size_t out_row = gf_row_bytes(&stored);
-    unsigned char *rows = malloc(stride * format.height), *out = malloc(out_row * format.height);
-    assert_non_null(rows);
-    assert_non_null(out);
+    unsigned char *rows = test_alloc(stride * format.height),
+                  *out = test_alloc(out_row * format.height);
     memset(rows, PAINT, stride * format.height);
     for (uint64_t y = 0; y < format.height; y++)
         memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
@@ -59,8 +58,7 @@ static void *lower_row(gf_format format, const void *row, gf_type type) {
 
 TEST(raises_every_integer) {
     uint8_t bytes[256];
-    uint16_t *words = malloc(65536 * sizeof *words);
-    assert_non_null(words);
+    uint16_t *words = test_alloc(65536 * sizeof *words);
     for (unsigned i = 0; i < 256; i++)
         bytes[i] = (uint8_t)i;
     for (unsigned i = 0; i < 65536; i++)
@@ -160,8 +158,7 @@ static double sample_at(const gf_format *format, const void *pixels, uint64_t i)
 
 static void *convert_each(const gf_format *format, const void *pixels, gf_type type) {
     const uint64_t n = gf_row_samples(format) * format->height;
-    unsigned char *out = malloc(n * gf_type_bytes(type));
-    assert_non_null(out);
+    unsigned char *out = test_alloc(n * gf_type_bytes(type));
     for (uint64_t i = 0; i < n; i++) {
         const double v = sample_at(format, pixels, i), unit = v > 0 ? v < 1 ? v : 1 : 0;
         if (type == GF_U8)
@@ -252,10 +249,9 @@ TEST(forwards_to_files) {
     const gf_format format = {301, 200, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 5), *got;
     const size_t row = gf_row_bytes(&format);
-    uint16_t *rows = malloc(2 * row * 2);
+    uint16_t *rows = test_alloc(2 * row * 2);
     gf_metadata metadata = {.count = 0}, read;
     gf_source *source;
-    assert_non_null(rows);
     assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL));
     assert_ok(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL));
     assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL));
@@ -349,10 +345,9 @@ TEST(leaves_out_columns) {
     const gf_crop crop = {.x = 7, .y = 1, .width = 1000, .height = 2};
     const gf_limits limits = {.raw = &raw, .crop = &crop, .threads = 2};
     const size_t size = 10 + 300000;
-    unsigned char *bytes = malloc(size);
+    unsigned char *bytes = test_alloc(size);
     uint16_t rows[1000];
     gf_source *source;
-    assert_non_null(bytes);
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)(i * 7 / 3);
     put_bytes(in_directory("x.raw"), bytes, size);
@@ -546,9 +541,7 @@ TEST(converts_rows_written_ahead) {
         assert_ok(gf_convert_source(&source, types[t], false, false, "t.png", NULL));
         assert_true(source->threads > 1);
         const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
-        unsigned char *ring = malloc(SLOTS * STRIP * stride), *line = malloc(row);
-        assert_non_null(ring);
-        assert_non_null(line);
+        unsigned char *ring = test_alloc(SLOTS * STRIP * stride), *line = test_alloc(row);
         memset(ring, PAINT, SLOTS * STRIP * stride);
         for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
             unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
@@ -746,12 +739,12 @@ TEST(loads_with_a_depth) {
                                   force = {.force = true};
             const char *path = in_directory(from == GF_F32 ? "x.pfm" : "x.png");
             const size_t pixel = 3 * gf_type_bytes(from);
-            unsigned char *pixels = random_pixels(&format, depth), *part = malloc(650 * 7 * pixel);
+            unsigned char *pixels = random_pixels(&format, depth),
+                          *part = test_alloc(650 * 7 * pixel);
             gf_format read, part_format = format;
             gf_report report;
             uint64_t outside = 0;
             void *got;
-            assert_non_null(part);
             assert_ok(save_image(path, &format, pixels, NULL, &force, 9, NULL));
             for (size_t y = 0; y < 7; y++)
                 memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);

@@ -153,8 +153,7 @@ static const struct example {
 /* Return the expected file of an example, allocated with malloc. */
 static char *expect(const struct example *example, const char *kind, size_t *size) {
     const size_t records = example->count * example->npy_size;
-    char *all = calloc(1, 1024);
-    assert_non_null(all);
+    char *all = test_zeros(1024);
     if (strcmp(kind, "npy") != 0) {
         strcpy(all, strcmp(kind, "csv") == 0 ? example->csv : example->json);
         *size = strlen(all);

@@ -289,8 +289,7 @@ TEST(patterns_are_found_by_fast) {
         if (kind == 5)
             format = (gf_format){1, 90000, 3, GF_U8, false};
         const size_t row = gf_row_bytes(&format);
-        unsigned char *pixels = malloc(row * (size_t)format.height);
-        assert_non_null(pixels);
+        unsigned char *pixels = test_alloc(row * (size_t)format.height);
         for (size_t i = 0; i < row * format.height; i++) {
             const size_t y = i / row, x = i % row / format.channels, c = i % row % format.channels;
             const size_t value = kind == 0   ? (x + y) % 2 * 255

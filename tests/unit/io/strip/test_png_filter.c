@@ -72,8 +72,7 @@ TEST(simd_levels_equal_golden) {
 
 TEST(magnitudes_add_up_over_long_rows) {
     enum { LONG = 34000001 }; /* the sum exceeds 32 bits */
-    unsigned char *residuals = malloc(LONG);
-    assert_non_null(residuals);
+    unsigned char *residuals = test_alloc(LONG);
     memset(residuals, 128, LONG);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         if (!isa || gf_isa_available((gf_isa)isa))

@@ -76,8 +76,7 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
     test_row in = new_row(bytes, test_below(random, 64), random);
     test_row above = new_row(bytes, test_below(random, 64), random);
     test_row out = new_row(bytes, test_below(random, 64), NULL);
-    unsigned char *wanted = malloc(bytes);
-    assert_non_null(wanted);
+    unsigned char *wanted = test_alloc(bytes);
     /* Half of the rows resemble images: small residuals and similar neighbours. */
     if (test_below(random, 2) == 0)
         for (size_t i = 0; i < bytes; i++) {
@@ -135,9 +134,8 @@ static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
     test_row in = new_row(in_stride * rows, test_below(random, 64), random);
     test_row above = new_row(bytes, test_below(random, 64), random);
     test_row out = new_row(out_stride * rows, test_below(random, 64), NULL);
-    unsigned char *wanted = malloc(out_stride * rows);
+    unsigned char *wanted = test_alloc(out_stride * rows);
     const unsigned char *last = above.bytes;
-    assert_non_null(wanted);
     memcpy(wanted, out.bytes, out_stride * rows);
     for (uint64_t r = 0; r < rows; r++) {
         unsigned char *filtered = in.bytes + r * in_stride, *to = wanted + r * out_stride;
@@ -229,8 +227,7 @@ TEST(big_endian_becomes_native) {
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t count = 0; gf_isa_available((gf_isa)isa) && count <= 150; count++) {
             test_row row = new_row(2 * count, count % 7, &random);
-            unsigned char *before = malloc(2 * count + 1);
-            assert_non_null(before);
+            unsigned char *before = test_alloc(2 * count + 1);
             memcpy(before, row.bytes, 2 * count);
             gf_png_simd_of((gf_isa)isa)->swap16(row.bytes, row.bytes, count);
             for (size_t i = 0; i < count; i++) {

@@ -66,9 +66,8 @@ typedef struct raw_entry {
 
 /* Write a file of data, which is at offset 8, and a directory. */
 static void write_raw(const raw_entry *entries, size_t count, const void *data, size_t size) {
-    unsigned char *file = calloc(1, 8 + size + 1 + 2 + 12 * count + 4), *at;
+    unsigned char *file = test_zeros(8 + size + 1 + 2 + 12 * count + 4), *at;
     const size_t directory = (8 + size + 1) & ~(size_t)1;
-    assert_non_null(file);
     put_little(file, 0x002a4949, 4); /* II* */
     put_little(file + 4, (uint32_t)directory, 4);
     memcpy(file + 8, data, size);
@@ -152,9 +151,8 @@ static const damage_case cases[] = {
 
 /* Return samples with runs, slopes and noise; noise for u16; bits of rectangles for a fax. */
 static unsigned char *draw(const damage_case *kind, size_t size) {
-    unsigned char *samples = malloc(size);
+    unsigned char *samples = test_alloc(size);
     uint32_t seed = 3;
-    assert_non_null(samples);
     for (size_t i = 0; i < size; i++) {
         const size_t step = i / 7;
         const float value = (float)(step + next_random(&seed) % 5);
@@ -246,8 +244,7 @@ static void damage_try(const damage_image *intact, size_t at, damage_count *coun
 static damage_count damage_all(const damage_case *kind, int how, const damage_image *intact,
                                const unsigned char *data, size_t size) {
     static const size_t zeros[] = {1, 8, 100};
-    unsigned char *changed = malloc(size);
-    assert_non_null(changed);
+    unsigned char *changed = test_alloc(size);
     memcpy(changed, data, size);
     unsigned char *sizes = entry_of(changed, kind->tiled ? 325 : 279) + 8;
     const uint32_t start = little(entry_of(changed, kind->tiled ? 324 : 273) + 8, 4);
@@ -426,9 +423,8 @@ TEST(counts_rows_once) {
 /* Remove the codes of ends of lines: at least 11 zeros and a one. */
 static size_t remove_ends_of_lines(unsigned char *data, size_t size) {
     enum { CODE = 12 };
-    unsigned char *bits = malloc(8 * size + 8);
+    unsigned char *bits = test_alloc(8 * size + 8);
     size_t count = 0, zeros = 0;
-    assert_non_null(bits);
     for (size_t i = 0; i < 8 * size; i++) {
         const unsigned char bit = data[i / 8] >> (7 - i % 8) & 1;
         bits[count++] = bit;
@@ -626,8 +622,7 @@ TEST(lists_pages_in_blocks) {
     spec.big_endian = false;
     assert_true(tiff_write(file_path(), &spec, 1, &random));
     unsigned char *data = test_bytes(file_path(), &size);
-    unsigned char *grown = calloc(1, size + 1 + BYTES), *at = grown + ((size + 1) & ~(size_t)1);
-    assert_non_null(grown);
+    unsigned char *grown = test_zeros(size + 1 + BYTES), *at = grown + ((size + 1) & ~(size_t)1);
     memcpy(grown, data, size);
     unsigned char *directory = grown + little(grown + 4, 4);
     put_little(directory + 2 + 12 * little(directory, 2), (uint32_t)(at - grown), 4);

@@ -52,8 +52,7 @@ static void check_seek(const char *path, const gf_limits *limits, const gf_forma
                        const unsigned char *expected, const char *what) {
     const size_t row = gf_row_bytes(format);
     gf_source *source;
-    unsigned char *pixels = malloc(row * format->height);
-    assert_non_null(pixels);
+    unsigned char *pixels = test_alloc(row * format->height);
     if (gf_source_open(path, limits, &source, &why) != GF_OK)
         fail_msg("%s: %s", what, why.message);
     for (int half = 1; half >= 0; half--) {
@@ -95,8 +94,7 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
                 const uint64_t y = first + announced * strip;
                 unsigned char **slot = &memory[announced % slots];
                 free(*slot);
-                *slot = malloc(stride * strip);
-                assert_non_null(*slot);
+                *slot = test_alloc(stride * strip);
                 memset(*slot, PAINT, stride * strip);
                 assert_ok(source->ops->announce(source, *slot, stride,
                                                 height - y < strip ? height - y : strip, &why));
@@ -117,8 +115,7 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
         for (uint64_t i = 0; i < slots; i++)
             free(memory[i]);
         if (end == strips) { /* again, without that memory */
-            unsigned char *last = malloc(row);
-            assert_non_null(last);
+            unsigned char *last = test_alloc(row);
             source->ops->seek(source, height - 1);
             assert_ok(source->ops->read(source, last, row, 1, &why));
             assert_memory_equal(last, expected + (height - 1) * row, row);
@@ -221,9 +218,8 @@ TEST(other_formats_have_no_pages) {
 /* Directories that overlap end the list: a file of 0.9 MB would contain 8192 of 65535 entries. */
 TEST(ends_overlapping_pages) {
     enum { FIRST = 16, PAGES = 100, ENTRY = 12, ENTRIES = 65535, SIZE = FIRST + 800000 };
-    unsigned char *data = calloc(1, SIZE);
+    unsigned char *data = test_zeros(SIZE);
     gf_file_info info;
-    assert_non_null(data);
     memcpy(data, "MM\0*\0\0\0\x10", 8);
     for (uint32_t i = 0; i < PAGES; i++) {
         unsigned char *directory = data + FIRST + (size_t)ENTRY * i;
@@ -277,8 +273,7 @@ static void put_directories(const char *path, const char *list, uint32_t offset,
         TEXT = 24
     };
     const size_t count = strlen(list), size = FIRST + count * BYTES + TEXT;
-    unsigned char *data = calloc(1, size);
-    assert_non_null(data);
+    unsigned char *data = test_zeros(size);
     memcpy(data, "II*\0\x44\0\0", 8);
     strcpy((char *)data + size - TEXT, description);
     for (size_t i = 0; i < count; i++) {

@@ -13,9 +13,8 @@ enum { CONTENTS = 5 };
 /* Draw an image of any type. Contents: noise; gradient with noise; flat; blocks; lines. */
 static unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
     const size_t row = (size_t)gf_row_samples(format), samples = row * (size_t)format->height;
-    unsigned char *pixels = malloc(samples * gf_type_bytes(format->type));
+    unsigned char *pixels = test_alloc(samples * gf_type_bytes(format->type));
     test_random random = {seed * 2 + 1};
-    assert_non_null(pixels);
     for (size_t i = 0; i < samples; i++) {
         const size_t x = i % row, y = i / row;
         const uint64_t noise = test_next(&random);
@@ -161,8 +160,7 @@ static void check_file(const gf_format *format, const unsigned char *pixels, con
     const uint32_t rows = tag32(tiff, TIFFTAG_ROWSPERSTRIP);
     assert_true(rows * row <= 1 << 18 || rows == 1);
     assert_int_equal(TIFFNumberOfStrips(tiff), (format->height + rows - 1) / rows);
-    unsigned char *strip = malloc(rows * row);
-    assert_non_null(strip);
+    unsigned char *strip = test_alloc(rows * row);
     for (uint32_t k = 0; k < TIFFNumberOfStrips(tiff); k++) {
         const uint64_t left = format->height - (uint64_t)k * rows;
         const size_t size = (size_t)(left < rows ? left : rows) * row;
