@@ -35,12 +35,11 @@ TEST(cut_and_flipped) {
         for (int variant = 0; variant < 3; variant++) {
             if (!hostile_all() && variant != (int)kind % 3)
                 continue;
-            png_bytes file = small_file(kind, variant == 1, variant == 2 ? 9 : 0);
+            AUTO(free) png_bytes file = small_file(kind, variant == 1, variant == 2 ? 9 : 0);
             every_cut(&file, try_png, "cut", &totals);
             every_flip(&file, hostile_all() ? 1 : 7, repair_checksums, try_png, "bit", &totals);
             if (hostile_all())
                 every_byte(&file, try_png, "byte", &totals);
-            free(file.data);
         }
     hostile_print(&totals);
 }
@@ -56,12 +55,11 @@ TEST(invalid_sizes) {
     enum { SIZES = sizeof sizes / sizeof *sizes };
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < (size_t)SIZES * SIZES; i++) {
-            png_bytes file = small_file(kind, i % 2 != 0, 0);
+            AUTO(free) png_bytes file = small_file(kind, i % 2 != 0, 0);
             put32_at(file.data + 16, sizes[i / SIZES]);
             put32_at(file.data + 20, sizes[i % SIZES]);
             repair_checksums(&file);
             try_png(&file, "size", i, &totals);
-            free(file.data);
         }
     hostile_print(&totals);
 }
@@ -131,21 +129,18 @@ static png_bytes change_chunk(const png_bytes *file, size_t at, int variant) {
 TEST(malformed_chunks) {
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t idat = 0; idat < 20; idat += 7) {
-            png_bytes file = small_file(kind, false, idat);
+            AUTO(free) png_bytes file = small_file(kind, false, idat);
             for (size_t at = 8; at + 12 <= file.size; at = chunk_end(&file, at)) {
                 for (int variant = 0; variant < 14; variant++) {
-                    png_bytes made = change_chunk(&file, at, variant);
+                    AUTO(free) png_bytes made = change_chunk(&file, at, variant);
                     try_png(&made, "chunk", at * 100 + (size_t)variant, &totals);
-                    free(made.data);
                 }
                 for (size_t checksum_byte = 1; checksum_byte <= 4; checksum_byte++) {
-                    png_bytes made = copy_of(&file);
+                    AUTO(free) png_bytes made = copy_of(&file);
                     made.data[chunk_end(&file, at) - checksum_byte] ^= 0x40;
                     try_png(&made, "check sum", at, &totals);
-                    free(made.data);
                 }
             }
-            free(file.data);
         }
     hostile_print(&totals);
 }
@@ -162,7 +157,7 @@ TEST(chunks_in_any_order) {
         for (size_t second = 0; second < count; second++)
             for (size_t third = 0; third < count; third++) {
                 const size_t order[] = {first, second, third};
-                png_bytes made = {malloc(4 * file.size), 8};
+                AUTO(free) png_bytes made = {malloc(4 * file.size), 8};
                 assert_non_null(made.data);
                 memcpy(made.data, file.data, 8);
                 for (size_t i = 0; i < count; i++) {
@@ -173,7 +168,6 @@ TEST(chunks_in_any_order) {
                 memset(made.data + made.size, 'x', first);
                 made.size += first;
                 try_png(&made, "order", first * 100 + second * 10 + third, &totals);
-                free(made.data);
             }
     free(file.data);
     hostile_print(&totals);
@@ -219,14 +213,13 @@ static void put_bomb(png_bytes *file, const char *name, const char *prefix, size
 
 /* Insert chunks between the header and the pixels of a file. */
 static png_bytes insert_chunks(const png_bytes *middle) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(&grey, &file, NULL, NULL);
     png_bytes made = {malloc(file.size + middle->size), file.size + middle->size};
     assert_non_null(made.data);
     memcpy(made.data, file.data, 33);
     memcpy(made.data + 33, middle->data, middle->size);
     memcpy(made.data + 33 + middle->size, file.data + 33, file.size - 33);
-    free(file.data);
     return made;
 }
 

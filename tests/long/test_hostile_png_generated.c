@@ -182,7 +182,7 @@ static void change_rows(png_bytes *stream, uint32_t *seed) {
 
 /* Damage the stream of the first IDAT chunks and split it again. */
 static void change_stream(pieces *all, uint32_t *seed) {
-    png_bytes stream = {calloc(1, 2 * STREAM_BYTES), 0};
+    AUTO(free) png_bytes stream = {calloc(1, 2 * STREAM_BYTES), 0};
     size_t first = all->count;
     assert_non_null(stream.data);
     for (size_t i = all->count; i-- > 0;)
@@ -217,7 +217,6 @@ static void change_stream(pieces *all, uint32_t *seed) {
     for (size_t at = 0; at < stream.size && all->count < PIECES; at += max, first++)
         insert_piece(all, first, "IDAT", stream.data + at,
                      stream.size - at < max ? stream.size - at : max);
-    free(stream.data);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -254,9 +253,8 @@ TEST(generated_files_are_read_as_by_libpng) {
     const uint32_t from = (uint32_t)test_environment("GF_TEST_SEED", 0);
     tally count = {0};
     for (uint32_t seed = from; seed < from + files; seed++) {
-        png_bytes file = generate(seed * 2654435761u + 1);
+        AUTO(free) png_bytes file = generate(seed * 2654435761u + 1);
         check_same(&file, "seed", seed, &count);
-        free(file.data);
     }
     print_tally(&count);
     assert_true(count.accepted > count.files / 10);

@@ -149,7 +149,7 @@ TEST(pngs_with_huge_sizes) {
         {"halfheld.png", 25000, 25000, 8, 6, true, "ends too early"},
     };
     size_t size;
-    unsigned char *data = bomb(1300000, &size);
+    AUTO(free) unsigned char *data = bomb(1300000, &size);
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         png_bytes file = png_of(claims[i].width, claims[i].height, claims[i].depth, claims[i].color,
                                 claims[i].interlaced, NULL, data, size);
@@ -158,7 +158,6 @@ TEST(pngs_with_huge_sizes) {
     /* A complete image, followed by much data. */
     png_bytes file = png_of(100, 100, 8, 2, false, NULL, data, size);
     check_rejected("surplus.png", &file, "too much data", MAX_MS);
-    free(data);
 }
 
 static void try_chunks(const char *name, const char *chunk, const void *data, size_t size,
@@ -191,10 +190,9 @@ TEST(pngs_of_many_chunks) {
     try_chunks("million.png", "tEXt", "a\0", 2, 1000000, 0, "--max-chunk");
     try_chunks("unknown.png", "abcd", "", 0, 1000000, 4, "ends too early");
     try_chunks("empty.png", "IDAT", "", 0, 1000000, 4, "ends too early");
-    unsigned char *large = calloc(1, 17 << 20);
+    AUTO(free) unsigned char *large = calloc(1, 17 << 20);
     assert_non_null(large);
     try_chunks("large.png", "tEXt", large, 17 << 20, 1, 0, "--max-chunk");
-    free(large);
 }
 
 /* ---- other formats --------------------------------------------------------------------------- */

@@ -91,13 +91,12 @@ TEST(numbers) {
     for (size_t h = 0; h < sizeof headers / sizeof *headers; h++)
         for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
             const char *hole = strstr(headers[h], "%s");
-            png_bytes file = {malloc(300), 0};
+            AUTO(free) png_bytes file = {malloc(300), 0};
             assert_non_null(file.data);
             file.size =
                 (size_t)snprintf((char *)file.data, 300, "%.*s%s%s", (int)(hole - headers[h]),
                                  headers[h], numbers[n], hole + 2);
             try_file(&file, headers[h], n, &totals);
-            free(file.data);
         }
     hostile_print(&totals);
 }
@@ -142,7 +141,7 @@ TEST(written_by_stb) {
     }
     static const gf_raster_kind written[] = {GF_RASTER_BMP, GF_RASTER_TGA, GF_RASTER_HDR};
     for (size_t k = 0; k < sizeof written / sizeof *written; k++) {
-        png_bytes file = {0};
+        AUTO(free) png_bytes file = {0};
         const bool hdr = written[k] == GF_RASTER_HDR;
         const gf_format format = {5, 4, 3, hdr ? GF_F32 : GF_U8, false};
         assert_true(gf_stb_write(written[k], on_write, &file, &format,
@@ -151,7 +150,6 @@ TEST(written_by_stb) {
         every_flip(&file, hostile_all() ? 1 : 7, NULL, try_file, "bit", &totals);
         if (hostile_all())
             every_byte(&file, try_file, "byte", &totals);
-        free(file.data);
     }
     hostile_print(&totals);
 }

@@ -73,16 +73,14 @@ TEST(damaged_files) {
         enum { VARIANTS = 40 };
         test_random random = test_seeded(seed + i);
         const tiff_spec spec = tiff_random(&random, i % 20 == 0 ? 150 : 40);
-        png_bytes file;
+        AUTO(free) png_bytes file;
         assert_true(tiff_write(in_directory("x.tif"), &spec, 1, &random));
         file.data = test_bytes(in_directory("x.tif"), &file.size);
         for (size_t k = 0; k < VARIANTS; k++) {
-            png_bytes made = copy_of(&file);
+            AUTO(free) png_bytes made = copy_of(&file);
             damage(&made, &random);
             try_tiff(&made, "seed", (size_t)(seed + i), &totals);
-            free(made.data);
         }
-        free(file.data);
     }
     hostile_print(&totals);
 }

@@ -173,7 +173,7 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &engine, NULL), 0);
     for (int i = 0; i < count; i++) {
         const char *in = in_paths[i];
-        gf_result *result = NULL;
+        AUTO(result) gf_result *result = NULL;
         unlink(want_paths[i]);
         want[i].status = test_run_files(
             &(test_files){engine, filter, settings, &in, image ? want_paths[i] : NULL, options,
@@ -181,7 +181,6 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
             &want[i].error);
         if (result)
             write_result(result, want[i].text);
-        gf_result_free(result);
     }
     gf_engine_close(engine);
 }
@@ -215,11 +214,11 @@ static inline void check_outcomes(const char *what) {
 
 static inline void check_file(int i, const char *what) {
     size_t size, other;
-    unsigned char *a = test_bytes(want_paths[i], &size), *b = test_bytes(out_paths[i], &other);
+    AUTO(free)
+    unsigned char *a = test_bytes(want_paths[i], &size),
+                  *b = test_bytes(out_paths[i], &other);
     if (size != other || memcmp(a, b, size) != 0)
         fail_msg("%s: item %d: the bytes differ", what, i);
-    free(a);
-    free(b);
 }
 
 #endif

@@ -111,7 +111,7 @@ static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
 static inline void fault_check_files(const fault_job *job, const char *what) {
     if (job->one.drawn.width) {
         gf_format format;
-        void *pixels;
+        AUTO(free) void *pixels;
         if (gf_load_file(job->out_path, NULL, &format, &pixels, NULL, &why))
             fail_msg("%s: %s", what, why.message);
         assert_true(gf_format_equal(&format, &job->one.drawn));
@@ -120,15 +120,13 @@ static inline void fault_check_files(const fault_job *job, const char *what) {
                                 .rows = {pixels, gf_row_bytes(&format), 0, format.height}};
         if (!test_same(&job->want.image, &got, what))
             fail_msg("%s: the image differs", what);
-        free(pixels);
         unlink(job->out_path);
     }
     if (job->samples_path[0]) {
         size_t size;
-        unsigned char *bytes = test_bytes(job->samples_path, &size);
+        AUTO(free) unsigned char *bytes = test_bytes(job->samples_path, &size);
         if (size != job->sample_bytes || memcmp(bytes, job->samples, size) != 0)
             fail_msg("%s: the samples differ", what);
-        free(bytes);
         unlink(job->samples_path);
     }
 }

@@ -76,10 +76,9 @@ static inline void put_bytes(const char *path, const void *data, size_t size) {
 
 static inline void assert_bytes(const char *path, const void *expected, size_t size) {
     size_t got;
-    unsigned char *data = test_bytes(path, &got);
+    AUTO(free) unsigned char *data = test_bytes(path, &got);
     assert_int_equal(got, size);
     assert_memory_equal(data, expected, size);
-    free(data);
 }
 
 /* Return a pseudo-random number of 24 bits. */

@@ -44,7 +44,7 @@ static bool learn(test_strip *strip) {
     const gf_measure_options keep = {.name = "test"};
     assert_ok(before->measure->open(plan, &keep, &data, NULL));
     const uint64_t height = plan->in.height;
-    unsigned char *records = paint(plan->record * (size_t)height);
+    AUTO(free) unsigned char *records = paint(plan->record * (size_t)height);
     const gf_strip whole = {
         .in = {strip->all[0]}, .out = {.rows = height}, .records = records, .state = state};
     const gf_rows rows = gf_strip_records(plan, &whole);
@@ -54,7 +54,6 @@ static bool learn(test_strip *strip) {
     assert_ok(before->measure->finish(plan, data, state, NULL));
     const gf_status status = strip->filter->refine(strip->plan, data, NULL);
     before->measure->close(data);
-    free(records);
     free(state);
     return !status;
 }

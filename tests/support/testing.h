@@ -50,6 +50,29 @@ void assert_message(const gf_error *error, const char *part);
 void *test_alloc(size_t size);
 void *test_zeros(size_t size);
 
+/* Free a local variable at the end of its block: AUTO(free) char *text = ...;. free: a pointer, or
+ * a struct whose first member is the only pointer to free. A failed assertion leaves it. */
+#define AUTO(kind) __attribute__((cleanup(test_auto_##kind)))
+static inline void test_auto_free(void *variable) {
+    void *memory;
+    memcpy(&memory, variable, sizeof memory);
+    free(memory);
+}
+
+static inline void test_auto_settings(gf_settings **settings) {
+    gf_settings_free(*settings);
+}
+
+static inline void test_auto_engine(gf_engine **engine) {
+    gf_engine_close(*engine);
+}
+
+static inline void test_auto_result(gf_result **result) {
+    gf_result_free(*result);
+}
+#define test_auto_metadata gf_metadata_clear
+#define test_auto_image test_image_free
+
 /* Return the bytes of a file, allocated with malloc and followed by a zero byte. */
 unsigned char *test_bytes(const char *path, size_t *size);
 

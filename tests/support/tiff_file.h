@@ -105,7 +105,7 @@ static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_
     bool written = true;
     tiff_set_tags(tiff, spec, random);
     const tmsize_t size = spec->tile_width ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff);
-    unsigned char *data = test_alloc((size_t)size + 1);
+    AUTO(free) unsigned char *data = test_alloc((size_t)size + 1);
     for (uint16_t plane = 0; plane < (spec->planar ? spec->samples : 1); plane++) {
         for (uint32_t y = 0; y < spec->height; y += spec->tile_width ? spec->tile_height : 1) {
             for (uint32_t x = 0; x < spec->width; x += spec->tile_width) {
@@ -119,7 +119,6 @@ static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_
             }
         }
     }
-    free(data);
     return TIFFWriteDirectory(tiff) && written;
 }
 

@@ -38,20 +38,18 @@ static const limit limits[] = {
 
 static gf_result *run(const limit *l, const test_image *in, const gf_engine_options *options) {
     const gf_filter *filter = gf_filter_find(l->filter);
-    gf_settings *settings = test_settings(filter, l->text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, l->text);
     const gf_pixels pixels[2] = {{in->rows.data, in->stride}, {in->rows.data, in->stride}};
-    gf_engine *engine = NULL;
+    AUTO(engine) gf_engine *engine = NULL;
     gf_result *result = NULL;
     assert_ok(gf_engine_open(options, &engine, &why));
     assert_ok(test_run_memory(
         &(test_memory){engine, filter, settings, &l->format, pixels, .result = &result}, &why));
-    gf_engine_close(engine);
-    gf_settings_free(settings);
     return result;
 }
 
 static void check(const limit *l, const test_image *in) {
-    gf_result *want = run(l, in, &(gf_engine_options){.backend = "golden"});
+    AUTO(result) gf_result *want = run(l, in, &(gf_engine_options){.backend = "golden"});
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
@@ -59,23 +57,21 @@ static void check(const limit *l, const test_image *in) {
                                            .threads = 1,
                                            .simd = gf_names(GF_NAMES_SIMD)[1 + isa],
                                            .rows_per_strip = l->format.height};
-        gf_result *got = run(l, in, &options);
+        AUTO(result) gf_result *got = run(l, in, &options);
         char what[256];
         snprintf(what, sizeof what, "%s '%s' on %s, %" PRIu64 "x%" PRIu64 "x%u %s", l->filter,
                  l->text, options.simd, l->format.width, l->format.height, l->format.channels,
                  gf_type_name(l->format.type));
         if (!test_same_result(want, got, what))
             fail_msg("%s", "cpu differs from golden");
-        gf_result_free(got);
     }
-    gf_result_free(want);
 }
 
 /* Use images of the largest value, then random images. */
 TEST(counters_do_not_overflow) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        test_image in = test_image_new(limits[i].format, 0);
+        AUTO(image) test_image in = test_image_new(limits[i].format, 0);
         for (uint64_t y = 0; y < in.format.height; y++) {
             unsigned char *row = gf_row(&in.rows, y);
             memset(row, 0xff, gf_row_bytes(&in.format));
@@ -85,7 +81,6 @@ TEST(counters_do_not_overflow) {
         check(&limits[i], &in);
         test_fill(&in, TEST_UNIFORM, &random);
         check(&limits[i], &in);
-        test_image_free(&in);
     }
 }
 

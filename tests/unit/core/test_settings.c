@@ -17,7 +17,7 @@ static const gf_param params[] = {
 #define COUNT (sizeof params / sizeof params[0])
 
 TEST(defaults_are_parsed_but_not_given) {
-    gf_settings *s = gf_settings_new(params, COUNT);
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     assert_non_null(s);
     assert_false(gf_settings_flag(s, "flag"));
     assert_int_equal(gf_settings_int(s, "count"), 3);
@@ -28,11 +28,10 @@ TEST(defaults_are_parsed_but_not_given) {
     assert_null(gf_settings_text(s, "text"));
     for (size_t i = 0; i < COUNT; i++)
         assert_false(gf_settings_given(s, params[i].name));
-    gf_settings_free(s);
 }
 
 TEST(valid_text_is_parsed) {
-    gf_settings *s = gf_settings_new(params, COUNT);
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const given[][2] = {{"flag", ""},      {"count", "10"},   {"signed", "-5"},
                                            {"ratio", "1e-1"}, {"colour", "red"}, {"some", "blue"},
                                            {"size", "3m"},    {"text", "a, b"}};
@@ -48,21 +47,19 @@ TEST(valid_text_is_parsed) {
     assert_int_equal(gf_settings_list(s, "some"), 4);
     assert_int_equal(gf_settings_size(s, "size"), 3 << 20);
     assert_string_equal(gf_settings_text(s, "text"), "a, b");
-    gf_settings_free(s);
 }
 
 /* 1 + 2^-24 + 2^-54 is just above a tie of binary32. Rounding to double first yields the tie and
  * then 1. A single rounding yields 1 + 2^-23. */
 TEST(floats_are_rounded_once) {
-    gf_settings *s = gf_settings_new(params, COUNT);
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     const char *above_tie = "1.00000005960464483090229800154202";
     assert_ok(gf_settings_set(s, "ratio", above_tie, NULL));
     assert_true(gf_settings_float(s, "ratio") == 0x1.000002p0f);
-    gf_settings_free(s);
 }
 
 TEST(invalid_text_is_rejected_and_changes_nothing) {
-    gf_settings *s = gf_settings_new(params, COUNT);
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const invalid[][2] = {
         {"flag", "yes"},    {"count", ""},        {"count", "-1"},
         {"count", "11"},    {"count", "3x"},      {"count", " 3"},
@@ -85,18 +82,16 @@ TEST(invalid_text_is_rejected_and_changes_nothing) {
     assert_int_equal(gf_settings_int(s, "count"), 3);
     assert_int_equal(gf_settings_size(s, "size"), 2048);
     assert_false(gf_settings_given(s, "ratio"));
-    gf_settings_free(s);
 }
 
 TEST(messages_name_the_range) {
-    gf_settings *s = gf_settings_new(params, COUNT);
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     gf_settings_set(s, "count", "11", &why);
     assert_string_equal(why.message, "--count '11': must be an integer from 0 to 10");
     gf_settings_set(s, "colour", "pink", &why);
     assert_string_equal(why.message, "--colour 'pink': must be red, green or blue");
     gf_settings_set(s, "ratio", "\n\033[2J", &why);
     assert_string_equal(why.message, "--ratio '??[2J': must be a number from 0 to 2");
-    gf_settings_free(s);
 }
 
 /* Check properties of the descriptors on which the parser, the help and the tests rely. */
@@ -144,7 +139,7 @@ TEST(derived_values_are_set) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_filter *filter = gf_filter_find(cases[i].filter);
         const gf_format format = {5, 4, 3, cases[i].type, false};
-        gf_settings *settings = test_settings(filter, cases[i].text), *effective;
+        AUTO(settings) gf_settings *settings = test_settings(filter, cases[i].text), *effective;
         const char *before = gf_settings_text(settings, cases[i].name);
         assert_ok(test_effective(filter, settings, &format, &effective, NULL));
         const char *value = gf_settings_text(effective, cases[i].name);
@@ -153,8 +148,6 @@ TEST(derived_values_are_set) {
         else
             assert_string_equal(value, cases[i].value);
         assert_ptr_equal(gf_settings_text(settings, cases[i].name), before);
-        gf_settings_free(settings);
-        gf_settings_free(effective);
     }
 }
 

@@ -90,8 +90,8 @@ static void image_continues(void) {
     assert_true(report.device_failed);
     assert_non_null(strstr(report.backend, "cpu"));
     assert_int_equal(again, GF_OK);
-    gf_engine *golden;
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=xy");
+    AUTO(engine) gf_engine *golden;
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=xy");
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
     const char *in =
         in_directory("in.ppm"); /* valid for few calls: in_directory reuses 4 buffers */
@@ -99,17 +99,12 @@ static void image_continues(void) {
         &(test_files){golden, gf_filter_find("smooth"), settings, &in, in_directory("want.ppm")},
         NULL));
     size_t sizes[3];
-    unsigned char *want = test_bytes(in_directory("want.ppm"), &sizes[0]);
-    unsigned char *got = test_bytes(in_directory("out.ppm"), &sizes[1]);
-    unsigned char *next = test_bytes(in_directory("again.ppm"), &sizes[2]);
+    AUTO(free) unsigned char *want = test_bytes(in_directory("want.ppm"), &sizes[0]);
+    AUTO(free) unsigned char *got = test_bytes(in_directory("out.ppm"), &sizes[1]);
+    AUTO(free) unsigned char *next = test_bytes(in_directory("again.ppm"), &sizes[2]);
     assert_true(sizes[0] == sizes[1] && sizes[0] == sizes[2]);
     assert_memory_equal(want, got, sizes[0]);
     assert_memory_equal(want, next, sizes[0]);
-    free(want);
-    free(got);
-    free(next);
-    gf_settings_free(settings);
-    gf_engine_close(golden);
 }
 
 static void measured_is_measured_again(void) {

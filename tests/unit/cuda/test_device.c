@@ -38,7 +38,7 @@ typedef struct image_list {
 static image_list new_list(const char *filter, const char *text, gf_format format, uint64_t count) {
     image_list list = {.count = count};
     test_random random = test_seeded(format.width + count);
-    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    AUTO(engine) gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
     assert_true(test_job_new(&list.job, gf_filter_find(filter), text, format, NULL));
     list.inputs = list.job.filter->info.inputs;
     const size_t one = gf_row_bytes(&format) * format.height;
@@ -60,7 +60,6 @@ static image_list new_list(const char *filter, const char *text, gf_format forma
         outcome.result = NULL;
         test_outcome_free(&outcome);
     }
-    gf_engine_close(golden);
     return list;
 }
 
@@ -98,11 +97,11 @@ static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
 static void check_batch(const char *filter, const char *text, gf_format format, size_t gap) {
     enum { COUNT = 70 }; /* more than one launch takes */
     image_list list = new_list(filter, text, format, COUNT);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
     gf_result *results[COUNT];
-    unsigned char *got = test_alloc(list.out_bytes + gap + 1);
+    AUTO(free) unsigned char *got = test_alloc(list.out_bytes + gap + 1);
     const size_t in_step = list.in_bytes + gap, out_step = list.out_bytes + gap;
     const size_t one = list.in_bytes / list.inputs;
     unsigned char *from = device_alloc(COUNT * in_step), *to = device_alloc(COUNT * out_step + 1);
@@ -135,8 +134,6 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     }
     must(cudaFree(from));
     must(cudaFree(to));
-    free(got);
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -173,7 +170,7 @@ TEST(lists_take_few_launches) {
     static const size_t expected[] = {2, 2, 2, COUNT};
     const gf_format format = {1024, 3, 1, GF_U8, false};
     const size_t step = 3 * 1024 + 16;
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     unsigned char *from = device_alloc(COUNT * step), *to = device_alloc(COUNT * step);
     gf_pixels in[COUNT];
     gf_out_pixels out[COUNT];
@@ -200,7 +197,6 @@ TEST(lists_take_few_launches) {
     }
     must(cudaFree(from));
     must(cudaFree(to));
-    gf_engine_close(engine);
 }
 
 /* The mean of f32 depends on the order of rows: 1e20 + 1 - 1e20 + 3 is 3, or 0 from the end. */
@@ -209,8 +205,8 @@ TEST(means_are_summed_in_order) {
     static const float rows[] = {1e20f, 1, -1e20f, 3};
     enum { HEIGHT = 900 };
     image_list list = new_list("normalize", "", (gf_format){1, HEIGHT, 1, GF_F32, false}, 1);
-    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    AUTO(engine) gf_engine *engine = cuda_engine();
     float in[HEIGHT], want[HEIGHT], got[HEIGHT];
     for (size_t y = 0; y < HEIGHT; y++)
         in[y] = rows[y % 4];
@@ -227,8 +223,6 @@ TEST(means_are_summed_in_order) {
     assert_memory_equal(got, want, sizeof got);
     must(cudaFree(from));
     must(cudaFree(to));
-    gf_engine_close(engine);
-    gf_engine_close(golden);
     free_list(&list);
 }
 
@@ -237,7 +231,7 @@ TEST(means_are_summed_in_order) {
 /* A captured run, replayed on other pixels at the same address, equals direct runs. */
 static void check_graph(const char *filter, const char *text, gf_format format) {
     image_list list = new_list(filter, text, format, 3);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     gf_device_job *job = new_job(engine, &list);
     cudaStream_t stream;
     cudaGraph_t graph;
@@ -275,7 +269,6 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
     must(cudaStreamDestroy(stream));
     must(cudaFree(from));
     must(cudaFree(to));
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -294,7 +287,7 @@ static void check_places(const char *filter, const char *text, gf_format format)
     enum { COUNT = 3, PLACES = 4, RUNS = 40 };
     static const size_t shifts[PLACES] = {0, 0, 0, 4}, gaps[PLACES] = {0, 0, 16, 12};
     image_list list = new_list(filter, text, format, COUNT);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     gf_device_job *job = new_job(engine, &list);
     test_random random = test_seeded(format.width);
     const size_t row = gf_row_bytes(&format), out_row = gf_row_bytes(&list.job.drawn);
@@ -353,7 +346,6 @@ static void check_places(const char *filter, const char *text, gf_format format)
         must(cudaFree(to[p]));
     }
     must(cudaStreamDestroy(stream));
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -382,7 +374,7 @@ TEST(streams_do_not_share_memory) {
     const gf_format format = {1999, 700, 1, GF_U8, false}; /* staged */
     enum { STREAMS = 4 };
     image_list list = new_list("smooth", "axis=xy radius=5", format, STREAMS);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     gf_device_job *job = new_job(engine, &list);
     unsigned char *from = device_alloc(STREAMS * list.in_bytes);
     unsigned char *to = device_alloc(STREAMS * list.out_bytes);
@@ -405,7 +397,6 @@ TEST(streams_do_not_share_memory) {
         must(cudaStreamDestroy(streams[i]));
     must(cudaFree(from));
     must(cudaFree(to));
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -427,12 +418,12 @@ static bool thread_check(const image_list *list, uint64_t k, const void *to, uns
 static void *run_thread(void *argument) {
     const image_list *list = argument;
     gf_device_results *results = NULL;
-    gf_engine *engine = NULL;
+    AUTO(engine) gf_engine *engine = NULL;
     gf_device_job *job = NULL;
     void *failed = argument;
     cudaStream_t stream = NULL;
     void *from = NULL, *to = NULL;
-    unsigned char *got = malloc(list->out_bytes + 1);
+    AUTO(free) unsigned char *got = malloc(list->out_bytes + 1);
     if (got && !gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) &&
         !test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job,
                          NULL) &&
@@ -455,8 +446,6 @@ static void *run_thread(void *argument) {
     cudaFree(to);
     if (stream)
         cudaStreamDestroy(stream);
-    gf_engine_close(engine);
-    free(got);
     return failed;
 }
 
@@ -498,19 +487,17 @@ static void *run_memory_beside(void *argument) {
     beside *with = argument;
     const image_list *list = with->list;
     const gf_pixels in = {list->in, gf_row_bytes(&list->job.format)};
-    gf_engine *engine = NULL;
+    AUTO(engine) gf_engine *engine = NULL;
     with->failures +=
         gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) != GF_OK;
     while (engine && !with->done) {
-        gf_result *result = NULL;
+        AUTO(result) gf_result *result = NULL;
         with->failures +=
             test_run_memory(&(test_memory){engine, list->job.filter, list->job.settings,
                                            &list->job.format, &in, .result = &result},
                             NULL) ||
             !test_same_result(list->results[0], result, "beside");
-        gf_result_free(result);
     }
-    gf_engine_close(engine);
     return NULL;
 }
 
@@ -540,7 +527,7 @@ static void *capture_beside(void *argument) {
 
 /* Open, run and free jobs. Each one creates its graphs. */
 static int run_new_jobs(const image_list *list, const void *from, void *to, cudaStream_t stream) {
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     int failures = 0;
     for (int i = 0; i < 100; i++) {
         const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
@@ -550,14 +537,12 @@ static int run_new_jobs(const image_list *list, const void *from, void *to, cuda
                                     &job, NULL) != GF_OK;
         for (int run = 0; job && run < 2; run++) {
             gf_device_results *queued = NULL;
-            gf_result *result = NULL;
+            AUTO(result) gf_result *result = NULL;
             failures += test_device_job_run(job, 1, 1, &in, &out, stream, &queued, NULL) != GF_OK;
             failures += queued && gf_device_results_wait(queued, &result, NULL) != GF_OK;
-            gf_result_free(result);
         }
         gf_device_job_free(job);
     }
-    gf_engine_close(engine);
     return failures;
 }
 
@@ -619,7 +604,7 @@ static void *run_handed_job(void *argument) {
 TEST(jobs_run_in_new_threads) {
     test_needs_gpu();
     image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8, false}, 1);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     handed_job with = {.job = new_job(engine, &list)};
     with.in = (gf_pixels){device_alloc(list.in_bytes), 320};
     with.out = (gf_out_pixels){device_alloc(list.out_bytes), 320};
@@ -638,7 +623,6 @@ TEST(jobs_run_in_new_threads) {
     must(cudaStreamDestroy(with.stream));
     must(cudaFree((void *)with.in.data));
     must(cudaFree(with.out.data));
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -648,7 +632,7 @@ TEST(errors_of_the_caller_remain) {
     static const char *const filters[] = {"smooth", "normalize", "axis-sum", "hist"};
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         image_list list = new_list(filters[i], "", (gf_format){320, 64, 1, GF_U8, false}, 1);
-        gf_engine *engine = cuda_engine();
+        AUTO(engine) gf_engine *engine = cuda_engine();
         gf_device_job *job = new_job(engine, &list);
         const gf_pixels in = {device_alloc(list.in_bytes), 320};
         const gf_out_pixels out = {device_alloc(list.in_bytes), 320};
@@ -660,7 +644,6 @@ TEST(errors_of_the_caller_remain) {
         gf_device_job_free(job);
         must(cudaFree((void *)in.data));
         must(cudaFree(out.data));
-        gf_engine_close(engine);
         free_list(&list);
     }
 }
@@ -673,7 +656,7 @@ TEST(measurements_can_be_queued) {
     enum { COUNT = 6 };
     for (size_t c = 0; c < 2; c++) {
         image_list list = new_list(cases[c][0], cases[c][1], format, COUNT);
-        gf_engine *engine = cuda_engine();
+        AUTO(engine) gf_engine *engine = cuda_engine();
         gf_device_job *job = new_job(engine, &list);
         unsigned char *from = device_alloc(COUNT * list.in_bytes);
         gf_device_results *queued[COUNT];
@@ -684,17 +667,15 @@ TEST(measurements_can_be_queued) {
                 run_job(job, 1, &in, NULL, NULL, &queued[i]);
             }
             for (size_t i = COUNT; i-- > 1;) {
-                gf_result *result;
+                AUTO(result) gf_result *result;
                 assert_ok(gf_device_results_wait(queued[i], &result, &why));
                 if (!test_same_result(list.results[i], result, cases[c][0]))
                     fail_msg("%s: result %zu differs", cases[c][0], i);
-                gf_result_free(result);
             }
             gf_device_results_free(queued[0]);
         }
         gf_device_job_free(job);
         must(cudaFree(from));
-        gf_engine_close(engine);
         free_list(&list);
     }
 }
@@ -719,7 +700,7 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
 TEST(kinds_of_memory) {
     test_needs_gpu();
     image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8, false}, 1);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     void *from, *to;
     must(cudaMallocManaged(&from, list.in_bytes, cudaMemAttachGlobal));
     must(cudaMallocManaged(&to, list.out_bytes, cudaMemAttachGlobal));
@@ -744,7 +725,6 @@ TEST(kinds_of_memory) {
     must(cudaMemcpy2D(list.got, row, both, stride, row, 64, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.in, list.in_bytes);
     must(cudaFree(both));
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -855,7 +835,7 @@ TEST(wrong_arguments_are_errors) {
 TEST(engines_keep_jobs) {
     test_needs_gpu();
     image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32, false}, 1);
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
     for (uint64_t height = 1; height <= 40; height++) {
         const gf_format format = {320, height, 1, GF_F32, false};
@@ -866,7 +846,6 @@ TEST(engines_keep_jobs) {
     }
     must(cudaFree(from));
     must(cudaFree(to));
-    gf_engine_close(engine);
     free_list(&list);
 }
 
@@ -878,8 +857,8 @@ TEST(absent_devices_are_errors) {
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, "");
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     gf_device_job *job = (gf_device_job *)&job;
     assert_int_equal(test_device_job(engine, filter, settings, &format, &job, &why), GF_NO_BACKEND);
     assert_null(job);
@@ -888,8 +867,6 @@ TEST(absent_devices_are_errors) {
                                                     &(gf_pixels){settings, 8}, settings, 8},
                                      &why),
                      GF_NO_BACKEND);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
 }
 
 int main(void) {

@@ -30,10 +30,9 @@ static void put_big32(unsigned char *p, uint32_t v) {
 /* Return a file of our encoder. */
 static png_bytes own_file(gf_format format, test_random *random) {
     png_bytes file;
-    test_image image = test_image_new(format, 0);
+    AUTO(image) test_image image = test_image_new(format, 0);
     test_fill(&image, (test_content)test_below(random, TEST_CONTENT_COUNT), random);
     file.data = test_png(&image, &file.size);
-    test_image_free(&image);
     return file;
 }
 
@@ -69,7 +68,7 @@ static png_bytes foreign_file(test_random *random) {
 /* Store the Adler-32 that belongs to the output of a damaged stream, if it has an end. */
 static void repair_adler(unsigned char *stream, size_t size) {
     enum { PART = 1 << 16 };
-    unsigned char *part = test_alloc(PART);
+    AUTO(free) unsigned char *part = test_alloc(PART);
     z_stream zlib = {.next_in = stream + 2, .avail_in = (uInt)size - 2};
     uLong adler = 1;
     int result = Z_OK;
@@ -83,12 +82,11 @@ static void repair_adler(unsigned char *stream, size_t size) {
     if (result == Z_STREAM_END && zlib.avail_in >= 4)
         put_big32(zlib.next_in, (uint32_t)adler);
     inflateEnd(&zlib);
-    free(part);
 }
 
 /* Change some bytes of the stream of a file, and repair its checksums. */
 static void damage(png_bytes *file, test_random *random) {
-    unsigned char *stream = test_alloc(file->size);
+    AUTO(free) unsigned char *stream = test_alloc(file->size);
     size_t size = 0, used = 0;
     for (size_t at = 8; at + 12 <= file->size; at += 12 + get_big32(file->data + at))
         if (memcmp(file->data + at + 4, "IDAT", 4) == 0) {
@@ -115,7 +113,6 @@ static void damage(png_bytes *file, test_random *random) {
                       (uint32_t)crc32(0, file->data + at + 4, (uInt)length + 4));
         }
     }
-    free(stream);
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -225,7 +222,7 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
 TEST(decodes_all_kinds) {
     gf_device_decode_always(true);
     test_needs_gpu();
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 4711), rounds = test_rounds(80);
     counts total = {0, 0};
     for (uint64_t round = 0; round < rounds; round++) {
@@ -243,7 +240,6 @@ TEST(decodes_all_kinds) {
         check_files(engine, files, 8, true, seed + round, &random, &total);
     }
     assert_int_equal(total.accepted, total.files);
-    gf_engine_close(engine);
 }
 
 /* Each file is damaged in several ways. */
@@ -251,7 +247,7 @@ TEST(judges_damaged_files_as_the_cpu) {
     gf_device_decode_always(true);
     test_needs_gpu();
     enum { FILES = 512, WAYS = 8 };
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 815), rounds = test_rounds(10);
     counts total = {0, 0};
     for (uint64_t round = 0; round < rounds; round++) {
@@ -278,13 +274,12 @@ TEST(judges_damaged_files_as_the_cpu) {
     print_message("%llu of %llu damaged files are valid\n", (unsigned long long)total.accepted,
                   (unsigned long long)total.files);
     assert_true(total.accepted > total.files / 100 && total.accepted < total.files);
-    gf_engine_close(engine);
 }
 
 /* Few files are decoded by the CPU, with the same result. */
 TEST(few_files_are_left_to_the_cpu) {
     test_needs_gpu();
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     counts total = {0, 0};
     for (uint64_t seed = 0; seed < 10; seed++) {
         test_random random = test_seeded(seed);
@@ -296,7 +291,6 @@ TEST(few_files_are_left_to_the_cpu) {
         }
         check_files(engine, files, 3, false, seed, &random, &total);
     }
-    gf_engine_close(engine);
 }
 
 /* Images and streams larger than the segments, rings and groups of the kernels. */
@@ -307,7 +301,7 @@ TEST(decodes_large_files) {
                                         {30001, 7, 4, GF_U16, true},
                                         {5, 20001, 1, GF_U8, false},
                                         {300000, 3, 1, GF_U8, false}};
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     test_random random = test_seeded(3);
     counts total = {0, 0};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -327,15 +321,14 @@ TEST(decodes_large_files) {
         check_files(engine, files, 4, true, i, &random, &total);
     }
     assert_int_equal(total.accepted, total.files);
-    gf_engine_close(engine);
 }
 
 TEST(rejects_wrong_arguments) {
     test_needs_gpu();
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     test_random random = test_seeded(1);
     gf_format format = {300, 200, 3, GF_U8, false};
-    png_bytes file = own_file(format, &random);
+    AUTO(free) png_bytes file = own_file(format, &random);
     unsigned char *image;
     must(cudaMalloc((void **)&image, 900 * 200));
     gf_buffer files[] = {{file.data, file.size}, {file.data, file.size / 2}};
@@ -363,8 +356,6 @@ TEST(rejects_wrong_arguments) {
     assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why),
                      GF_USAGE);
     must(cudaFree(image));
-    free(file.data);
-    gf_engine_close(engine);
 }
 #endif
 
@@ -380,11 +371,10 @@ TEST(absent_devices_are_errors) {
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};
     unsigned char image[64] = {0};
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     assert_int_equal(gf_decode_png_device(engine, 1, &(gf_buffer){image, sizeof image}, &format,
                                           &(gf_out_pixels){image, 8}, NULL, NULL, &why),
                      GF_NO_BACKEND);
-    gf_engine_close(engine);
 }
 
 int main(void) {

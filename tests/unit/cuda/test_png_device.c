@@ -155,7 +155,7 @@ static void check_one(gf_engine *engine, gf_format format, content kind, output 
 
 TEST(writes_the_bytes_of_the_cpu) {
     test_needs_gpu();
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     const uint64_t seed = test_environment("GF_TEST_SEED", 2025), rounds = test_rounds(300);
     for (uint64_t round = 0; round < rounds; round++) {
         test_random random = test_seeded(seed + round);
@@ -174,7 +174,6 @@ TEST(writes_the_bytes_of_the_cpu) {
         check_images(engine, format, count, contents, (output)test_below(&random, OUTPUT_COUNT),
                      &random);
     }
-    gf_engine_close(engine);
 }
 
 /* Sizes at the edges of chunks (16 KiB), blocks and strips (256 KiB of filtered bytes), pieces of
@@ -191,7 +190,7 @@ TEST(covers_all_edges) {
         {341, 300, 3, GF_U8, false},  {4000, 3000, 3, GF_U8, false}, {170000, 1040, 2, GF_U8, true},
         {2, 65536, 3, GF_U8, false},  {3, 87382, 4, GF_U16, true},
     };
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     test_random random = test_seeded(7);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         for (int kind = 0; kind < CONTENT_COUNT; kind++)
@@ -202,14 +201,13 @@ TEST(covers_all_edges) {
     const content contents[] = {PHOTOGRAPH, MARGINS};
     check_images(engine, (gf_format){170000, 1040, 2, GF_U8, true}, 2, contents, OF_ENGINE,
                  &random);
-    gf_engine_close(engine);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 TEST(rejects_wrong_arguments) {
     test_needs_gpu();
-    gf_engine *engine = cuda_engine();
+    AUTO(engine) gf_engine *engine = cuda_engine();
     const gf_format format = {300, 200, 3, GF_U8, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char *image, file[1000];
     must(cudaMalloc((void **)&image, 900 * 200));
@@ -247,7 +245,6 @@ TEST(rejects_wrong_arguments) {
     must(cudaGraphDestroy(graph));
     must(cudaStreamDestroy(stream));
     must(cudaFree(image));
-    gf_engine_close(engine);
 }
 
 #endif
@@ -258,11 +255,10 @@ TEST(absent_devices_are_errors) {
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};
     unsigned char image[64] = {0}, file[64];
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     assert_error(gf_encode_png_device(engine, &format, 1, &(gf_pixels){image, 8},
                                       &(gf_buffer){file, sizeof file}, NULL, &why),
                  GF_NO_BACKEND, "cuda:");
-    gf_engine_close(engine);
 }
 
 int main(void) {

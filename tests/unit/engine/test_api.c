@@ -61,34 +61,30 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
 }
 
 TEST(rejects_other_settings) {
-    gf_engine *engine = open_engine();
+    AUTO(engine) gf_engine *engine = open_engine();
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     for (size_t i = 0; i < test_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
-        gf_settings *settings = gf_settings_new(info->params, info->param_count);
+        AUTO(settings) gf_settings *settings = gf_settings_new(info->params, info->param_count);
         for (size_t k = 0; k < test_filter_count(); k++)
             if (gf_filter_describe(gf_filter_at(k))->params != info->params)
                 assert_usage_error(engine, gf_filter_at(k), settings,
                                    "belong to another table of parameters");
         assert_usage_error(engine, NULL, settings, "the filter is NULL");
-        gf_settings_free(settings);
     }
-    gf_engine_close(engine);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 TEST(runs_default_settings) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_engine *engine = open_engine();
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = open_engine();
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     unsigned char want[64] = {0}, got[64] = {1};
     assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, want, 8}, NULL));
     assert_ok(test_run_memory(&(test_memory){engine, filter, NULL, &grey, in, got, 8}, NULL));
     for (uint64_t y = 0; y < grey.height; y++)
         assert_memory_equal(want + 8 * y, got + 8 * y, (size_t)grey.width);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 TEST(rejects_other_lists_of_steps) {
@@ -106,7 +102,7 @@ TEST(rejects_other_lists_of_steps) {
         {{{.filter = smooth}, {.filter = NULL}, {.filter = NULL}}, 3, "3 steps"},
         {{{.filter = hist, .from = GF_FROM_INPUT}}, 1, "the image after the step before it"},
     };
-    gf_engine *engine = open_engine();
+    AUTO(engine) gf_engine *engine = open_engine();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_job job = {.steps = cases[i].steps,
                             .step_count = cases[i].count,
@@ -118,7 +114,6 @@ TEST(rejects_other_lists_of_steps) {
         assert_error(gf_job_inspect(&job, info, &why), GF_USAGE, cases[i].message);
     }
     assert_int_equal(gf_run(engine, NULL, NULL, NULL), GF_USAGE);
-    gf_engine_close(engine);
 }
 
 static bool stop_at(void *context, const gf_progress *progress) {
@@ -130,12 +125,13 @@ static bool stop_at(void *context, const gf_progress *progress) {
 TEST(progress_can_cancel) {
     uint64_t calls = 0;
     const gf_format tall = {8, 400, 1, GF_U8, false};
-    test_image image = test_image_new(tall, 0);
+    AUTO(image) test_image image = test_image_new(tall, 0);
     const char *path = in_directory("in.pgm");
     char in_path[1200];
     snprintf(in_path, sizeof in_path, "%s", path);
     path = in_path;
     test_put(path, &image);
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .rows_per_strip = 10});
     const gf_file_options options = {.progress = stop_at, .progress_context = &calls};
     assert_error(test_run_files(&(test_files){engine, gf_filter_find("smooth"), NULL, &path,
@@ -144,13 +140,11 @@ TEST(progress_can_cancel) {
                  GF_FAILED, "cancelled");
     assert_int_equal(calls, 2);
     assert_int_equal(access(in_directory("cancelled.pgm"), F_OK), -1);
-    test_image_free(&image);
-    gf_engine_close(engine);
 }
 
 TEST(returns_zero_for_unknown_names) {
     const gf_filter *filter = gf_filter_find("hist");
-    gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
     double lo = 9, hi = 9;
     assert_int_equal(gf_settings_int(settings, "bins"), 7);
     assert_int_equal(gf_settings_int(settings, "range"), 0);
@@ -165,7 +159,6 @@ TEST(returns_zero_for_unknown_names) {
     assert_null(gf_settings_text(settings, "none"));
     assert_false(gf_settings_given(settings, "none"));
     assert_int_equal(gf_settings_set(settings, "none", "1", &why), GF_USAGE);
-    gf_settings_free(settings);
 }
 
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
@@ -182,7 +175,7 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
 TEST(rejects_invalid_paths) {
     const char *const file[2] = {in_directory("in.pgm"), NULL};
     const char *const stdin_twice[2] = {"-", "-"};
-    gf_engine *engine = open_engine();
+    AUTO(engine) gf_engine *engine = open_engine();
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     assert_error(run_file(engine, "smooth", file, NULL, &why), GF_USAGE,
                  "smooth: produces an image; give an output path");
@@ -195,7 +188,6 @@ TEST(rejects_invalid_paths) {
     assert_error(run_file(engine, "dot", stdin_twice, NULL, &why), GF_USAGE,
                  "dot: standard input can be read only once");
     assert_int_equal(count_files(false), 1);
-    gf_engine_close(engine);
 }
 
 static gf_status run_memory(gf_engine *engine, const char *name, const char *text,
@@ -216,7 +208,7 @@ TEST(rejects_invalid_memory) {
                              {8, 4, 5, GF_U8, 5 % 2 == 0}, {8, 4, 0, GF_U8, 0 % 2 == 0},
                              {8, 4, 1, (gf_type)3, false}, {UINT64_MAX, 4, 1, GF_U8, false}};
     unsigned char out[64];
-    gf_engine *engine = open_engine();
+    AUTO(engine) gf_engine *engine = open_engine();
     assert_error(run_memory(engine, "smooth", "", &grey, in, NULL, &why), GF_USAGE,
                  "smooth: produces an image; give an output buffer");
     assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &why), GF_USAGE);
@@ -233,7 +225,6 @@ TEST(rejects_invalid_memory) {
         assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &why), GF_FAILED);
     /* The engine remains usable. */
     assert_ok(run_memory(engine, "smooth", "", &grey, in, out, &why));
-    gf_engine_close(engine);
 }
 
 /* Strides whose product with the height, or whose sum with the address, overflows. */
@@ -242,8 +233,8 @@ TEST(rejects_large_strides) {
                               (size_t)1 << 63, ((size_t)1 << 63) - 1, (size_t)1 << 62};
     const gf_format one = {.width = 8, .height = 1, .channels = 1, .type = GF_U8};
     unsigned char out[64];
-    gf_engine *engine = open_engine();
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(engine) gf_engine *engine = open_engine();
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         const gf_pixels wide = {pixels, strides[i]};
         const gf_out_pixels wide_out[] = {{out, strides[i]}, {out + 32, 8}};
@@ -261,8 +252,6 @@ TEST(rejects_large_strides) {
         /* One row: the stride has no effect. */
         assert_ok(run_memory(engine, "smooth", "", &one, &wide, out, &why));
     }
-    gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 /* Rows of two images that share a byte. Rows of one stride may be side by side. */
@@ -276,8 +265,10 @@ TEST(rejects_overlapping_memory) {
                  {0, 24, 16, 16, false}, {0, 25, 16, 16, true}, {7, 0, 17, 17, true},
                  {8, 0, 17, 17, false},  {0, 8, 16, 17, true},  {0, 100, 16, 8, false}};
     const gf_filter *smooth = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(smooth, ""), *xy = test_settings(smooth, "axis=xy");
-    gf_engine *engine = open_engine();
+    AUTO(settings)
+    gf_settings *settings = test_settings(smooth, ""),
+                *xy = test_settings(smooth, "axis=xy");
+    AUTO(engine) gf_engine *engine = open_engine();
     unsigned char memory[256] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_pixels from[2] = {{pixels, 8}, {memory + cases[i].from, cases[i].in_stride}};
@@ -296,9 +287,6 @@ TEST(rejects_overlapping_memory) {
         assert_int_equal(test_run_list(&(test_list){engine, smooth, xy, &grey, 2, from, to}, &why),
                          want);
     }
-    gf_settings_free(settings);
-    gf_settings_free(xy);
-    gf_engine_close(engine);
 }
 
 /* Every number of the options that has a range. */
@@ -309,7 +297,7 @@ TEST(rejects_numbers_out_of_range) {
     static const char *const names[] = {
         "depth: ", "depth: ", "sync: ", "sync: ", "quality: ", "quality: "};
     const gf_filter *smooth = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(smooth, "");
+    AUTO(settings) gf_settings *settings = test_settings(smooth, "");
     gf_engine *engine = open_engine(), *many = NULL;
     gf_format format;
     gf_file_info info;
@@ -335,7 +323,6 @@ TEST(rejects_numbers_out_of_range) {
                  "threads: 1025 is above the maximum of 1024");
     assert_null(many);
     assert_int_equal(count_files(false), 1);
-    gf_settings_free(settings);
     gf_engine_close(engine);
 }
 
@@ -359,7 +346,7 @@ TEST(returns_null_on_failure) {
     const char *const none[1] = {in_directory("none.png")};
     gf_engine *engine = (gf_engine *)test_directory;
     gf_result *result = (gf_result *)test_directory;
-    gf_settings *settings = test_settings(gf_filter_find("hist"), "");
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     gf_format format;
     void *rows = test_directory;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "abacus"}, &engine, NULL),
@@ -377,7 +364,6 @@ TEST(returns_null_on_failure) {
     assert_int_equal(gf_load_file(none[0], NULL, &format, &rows, NULL, NULL), GF_FAILED);
     assert_null(rows);
     gf_engine_close(engine);
-    gf_settings_free(settings);
     gf_engine_close(NULL);
     gf_settings_free(NULL);
     gf_result_free(NULL);
@@ -392,10 +378,12 @@ TEST(accepts_rows_at_any_address) {
         for (int type = GF_U8; type <= GF_F32; type++) {
             const gf_format format = {7, 5, 3, (gf_type)type, false};
             const size_t row = gf_row_bytes(&format), odd = row + 3;
-            unsigned char *even = malloc(5 * row), *drawn = malloc(5 * row);
-            unsigned char *uneven = malloc(1 + 4 * odd + row), *other = malloc(1 + 4 * odd + row);
-            gf_settings *settings = test_settings(filter, "");
-            gf_engine *engine = open_engine();
+            AUTO(free) unsigned char *even = malloc(5 * row), *drawn = malloc(5 * row);
+            AUTO(free)
+            unsigned char *uneven = malloc(1 + 4 * odd + row),
+                          *other = malloc(1 + 4 * odd + row);
+            AUTO(settings) gf_settings *settings = test_settings(filter, "");
+            AUTO(engine) gf_engine *engine = open_engine();
             gf_result *results[2];
             for (size_t b = 0; b < 5 * row; b++)
                 even[b] = (unsigned char)(b * 37 % 61);
@@ -415,12 +403,6 @@ TEST(accepts_rows_at_any_address) {
                 assert_true(test_same_result(results[0], results[1], info->name));
             gf_result_free(results[0]);
             gf_result_free(results[1]);
-            gf_engine_close(engine);
-            gf_settings_free(settings);
-            free(even);
-            free(drawn);
-            free(uneven);
-            free(other);
         }
     }
 }
@@ -491,9 +473,9 @@ TEST(results_outlive_settings_and_engine) {
 }
 
 TEST(returns_empty_cells_outside_tables) {
-    gf_engine *engine = open_engine();
-    gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
-    gf_result *result;
+    AUTO(engine) gf_engine *engine = open_engine();
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
+    AUTO(result) gf_result *result;
     assert_ok(test_run_memory(
         &(test_memory){engine, gf_filter_find("hist"), settings, &grey, in, .result = &result},
         NULL));
@@ -507,9 +489,6 @@ TEST(returns_empty_cells_outside_tables) {
     assert_null(gf_result_table(result, 99));
     assert_null(gf_filter_at(SIZE_MAX));
     assert_null(gf_filter_find("none"));
-    gf_result_free(result);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 /* ---- files and columns ----------------------------------------------------------------------- */
@@ -550,15 +529,16 @@ TEST(saves_images) {
 /* Columns equal their cells. */
 TEST(returns_columns) {
     static const char *const filters[] = {"axis-sum", "hist", "dot", "compare"};
-    gf_engine *engine = open_engine();
+    AUTO(engine) gf_engine *engine = open_engine();
     for (size_t f = 0; f < 4; f++) {
         const gf_filter *filter = gf_filter_find(filters[f]);
-        gf_settings *settings = test_settings(filter, "");
-        gf_result *result;
+        AUTO(settings) gf_settings *settings = test_settings(filter, "");
+        AUTO(result) gf_result *result;
         assert_ok(test_run_memory(
             &(test_memory){engine, filter, settings, &grey, in, .result = &result}, NULL));
         for (size_t t = 0; t < gf_result_table_count(result); t++) {
             const gf_table *table = gf_result_table(result, t);
+            AUTO(free)
             uint64_t *column = test_zeros(((size_t)table->row_count + 1) * sizeof *column);
             for (size_t c = 0; c < table->column_count; c++) {
                 const gf_value_type type = table->columns[c].type;
@@ -576,13 +556,9 @@ TEST(returns_columns) {
                 }
             }
             assert_false(gf_result_column(result, t, table->column_count, column));
-            free(column);
         }
         assert_false(gf_result_column(result, gf_result_table_count(result), 0, NULL));
-        gf_result_free(result);
-        gf_settings_free(settings);
     }
-    gf_engine_close(engine);
 }
 
 int main(void) {

@@ -52,12 +52,13 @@ static void *smooth_and_read(void *argument) {
 }
 
 TEST(engines_share_settings_and_results) {
+    AUTO(settings)
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
-    gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
+    AUTO(settings) gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
     gf_engine *engine = open_engine();
     static unsigned char want[HEIGHT][WIDTH];
     static job jobs[THREADS];
-    gf_result *result;
+    AUTO(result) gf_result *result;
     pthread_t threads[THREADS];
     assert_ok(run(engine, "smooth", smooth, want, NULL));
     assert_ok(run(engine, "hist", hist, NULL, &result));
@@ -73,9 +74,6 @@ TEST(engines_share_settings_and_results) {
         assert_int_equal(jobs[i].samples, WIDTH * HEIGHT);
         gf_engine_close(jobs[i].engine);
     }
-    gf_result_free(result);
-    gf_settings_free(hist);
-    gf_settings_free(smooth);
 }
 
 static void *close_engine(void *argument) {
@@ -84,11 +82,12 @@ static void *close_engine(void *argument) {
 }
 
 TEST(an_engine_moves_between_threads) {
+    AUTO(settings)
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
-    gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
+    AUTO(settings) gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
     static unsigned char want[HEIGHT][WIDTH];
     static job mine;
-    gf_result *result;
+    AUTO(result) gf_result *result;
     pthread_t thread;
     mine = (job){.engine = open_engine(), .settings = smooth};
     assert_ok(run(mine.engine, "hist", hist, NULL, &result));
@@ -102,9 +101,6 @@ TEST(an_engine_moves_between_threads) {
     }
     assert_int_equal(pthread_create(&thread, NULL, close_engine, mine.engine), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    gf_result_free(result);
-    gf_settings_free(hist);
-    gf_settings_free(smooth);
 }
 
 int main(void) {

@@ -78,7 +78,7 @@ TEST(auto_divides_transfers_among_devices) {
 /* The model uses the options of the engine. */
 TEST(auto_reads_the_engine_options) {
     gf_engine_options options = {.threads = 5};
-    gf_engine *engine = NULL;
+    AUTO(engine) gf_engine *engine = NULL;
     assert_ok(gf_engine_open(&options, &engine, NULL));
     gf_auto_machine machine = gf_engine_machine(engine);
     assert_int_equal(machine.threads, 5);
@@ -89,7 +89,6 @@ TEST(auto_reads_the_engine_options) {
     machine = gf_engine_machine(engine);
     assert_int_equal(machine.threads, gf_cores());
     assert_int_equal(machine.devices, 3);
-    gf_engine_close(engine);
 }
 
 /* auto replaces a backend that cannot begin; a requested backend is not replaced. */

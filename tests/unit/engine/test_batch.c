@@ -46,7 +46,7 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     const gf_engine_options options = {.backend = all->backend,
                                        .threads = (uint32_t)(1 + test_below(&random, 4)),
                                        .rows_per_strip = strips[test_below(&random, 6)]};
-    gf_engine *engine = test_engine(&options);
+    AUTO(engine) gf_engine *engine = test_engine(&options);
     gf_report report;
     gf_step_report output;
     char what[512], which[600];
@@ -71,7 +71,6 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     /* Single runs need at least one strip per image. */
     all->together += !options.rows_per_strip && report.strips < count;
     all->images += count;
-    gf_engine_close(engine);
     return true;
 }
 
@@ -104,12 +103,11 @@ TEST(cuda_takes_batches) {
 static bool stands_alone(const char *name, const char *text) {
     const gf_format format = {.width = 9, .height = 7, .channels = 3, .type = GF_U8};
     const gf_filter *filter = gf_filter_find(name);
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     gf_plan *plan;
     assert_ok(gf_plan_new(filter, settings, &format, &plan, NULL));
     const bool alone = gf_rows_independent(plan);
     gf_plan_free(plan);
-    gf_settings_free(settings);
     return alone;
 }
 

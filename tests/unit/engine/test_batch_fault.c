@@ -136,7 +136,7 @@ static void try_once(const scenario *w, const gf_settings *settings, const fault
 }
 
 static void try_calls(const scenario *w, gf_status status, const char *only, uint64_t step) {
-    gf_settings *settings = test_settings(gf_filter_find(w->filter), w->text);
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find(w->filter), w->text);
     faulty_plan plan = {.rows = 6};
     run_each(gf_filter_find(w->filter), settings, NULL, COUNT);
     faulty_expect(&plan);
@@ -153,7 +153,6 @@ static void try_calls(const scenario *w, gf_status status, const char *only, uin
         plan.permanent = n % 2;
         try_once(w, settings, &plan);
     }
-    gf_settings_free(settings);
 }
 
 static int make_all(void **state) {
@@ -202,7 +201,7 @@ TEST(named_device_stops) {
 
 /* If every file was reported, the batch returns no error of its own. */
 TEST(last_pipe_is_reported) {
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     const gf_batch_devices devices = {.count = 1, .names = {"0"}};
     listener all = {.in_order = false};
     const test_batch_options options = {
@@ -218,7 +217,6 @@ TEST(last_pipe_is_reported) {
     assert_int_equal(got[0].times, 1);
     assert_int_equal(got[0].status, GF_NO_BACKEND);
     assert_string_equal(faulty_failed(), "submit");
-    gf_settings_free(settings);
 }
 
 /* Another requested device completes the batch. */

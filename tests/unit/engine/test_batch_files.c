@@ -43,7 +43,7 @@ static const struct scenario {
 static void run_scenarios(const char *name, const char *text, const gf_file_options *options) {
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     test_item items[ITEMS];
     run_each(filter, settings, options, ITEMS);
     for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
@@ -68,7 +68,6 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
             fail_msg("%s: %s", what, why.message);
         check_batch(what, image);
     }
-    gf_settings_free(settings);
 }
 
 TEST(equals_one_by_one) {
@@ -146,9 +145,8 @@ TEST(reads_pipes) {
         test_feed_end(feeder);
         assert_int_equal(got[1].status, GF_OK);
         size_t size;
-        unsigned char *data = test_bytes(out_paths[0], &size);
+        AUTO(free) unsigned char *data = test_bytes(out_paths[0], &size);
         assert_bytes(out_paths[1], data, size);
-        free(data);
     }
 }
 
@@ -218,7 +216,7 @@ static bool count_calls(void *context, const gf_batch_done *done) {
 /* A failed item is reported after all earlier items, but stops a fail_fast batch at once. */
 TEST(stops_before_it_is_reported) {
     const gf_filter *filter = gf_filter_find("hist");
-    gf_settings *settings = test_settings(filter, "bins=4");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "bins=4");
     char path[2048];
     snprintf(path, sizeof path, "%s", in_directory("slow.png"));
     for (int fast = 0; fast < 2; fast++) {
@@ -242,7 +240,6 @@ TEST(stops_before_it_is_reported) {
         else
             assert_int_equal(calls, ITEMS);
     }
-    gf_settings_free(settings);
 }
 
 int main(void) {

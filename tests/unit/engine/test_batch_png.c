@@ -50,7 +50,9 @@ static bool png_decode_one(const gf_device_file *file, const gf_out_pixels *out)
     const gf_format *format = &scan->format;
     const size_t row = gf_row_bytes(format), bpp = format->channels * gf_type_bytes(format->type);
     const uint32_t parts = gf_png_scan_parts(scan);
-    unsigned char *filtered = test_alloc((row + 1) * format->height), *above = test_zeros(row);
+    AUTO(free)
+    unsigned char *filtered = test_alloc((row + 1) * format->height),
+                  *above = test_zeros(row);
     z_stream stream = {.next_out = filtered, .avail_out = (uInt)((row + 1) * format->height)};
     int result = inflateInit(&stream);
     for (uint32_t k = 0; k < parts && (result == Z_OK || result == Z_BUF_ERROR); k++) {
@@ -71,8 +73,6 @@ static bool png_decode_one(const gf_device_file *file, const gf_out_pixels *out)
         unsigned char *to = (unsigned char *)out->data + y * out->stride;
         gf_png_simd_of(GF_ISA_PORTABLE)->swap16(to, to, row / 2);
     }
-    free(filtered);
-    free(above);
     return valid;
 }
 
@@ -190,7 +190,7 @@ static gf_file_options files; /* conversions of all cases */
 static gf_status run_case(const batch_case *c, gf_error *error) {
     const gf_filter *filter = gf_filter_find(c->filter);
     const bool image = gf_filter_describe(filter)->makes_image;
-    gf_settings *settings = test_settings(filter, c->settings);
+    AUTO(settings) gf_settings *settings = test_settings(filter, c->settings);
     listener all = {.in_order = c->in_order};
     test_item items[ITEMS];
     gf_file_options force = files;
@@ -208,7 +208,6 @@ static gf_status run_case(const batch_case *c, gf_error *error) {
     const gf_status status = test_run_batch(filter, settings, items, ITEMS, &options, error);
     assert_int_equal(taken_host, 0);
     free_workspaces();
-    gf_settings_free(settings);
     return status;
 }
 
@@ -262,7 +261,7 @@ TEST(decodes_few_streams_at_once) {
     static test_item items[FILES];
     const test_batch_options options = {.engine = {.backend = "cuda", .threads = 4}};
     const gf_filter *filter = gf_filter_find("hist");
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     for (int i = 0; i < FILES; i++)
         items[i].in = in_paths[0];
     works = -1;
@@ -274,7 +273,6 @@ TEST(decodes_few_streams_at_once) {
     assert_int_equal(decoded, FILES);
     assert_in_range(decoding.most_images, LIMIT / 3 * GROUPS, LIMIT);
     free_workspaces();
-    gf_settings_free(settings);
 }
 
 /* Under auto, each item is run once, by the device or by a CPU thread. */

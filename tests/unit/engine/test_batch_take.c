@@ -124,7 +124,7 @@ static const struct scenario {
 static void each_once(const char *name, const char *text) {
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     test_item items[ITEMS];
     listener plain = {0};
     const test_batch_options in_turn = {
@@ -162,7 +162,6 @@ static void each_once(const char *name, const char *text) {
         check_outcomes(what);
         pthread_mutex_destroy(&all.lock);
     }
-    gf_settings_free(settings);
 }
 
 TEST(runs_each_once) {

@@ -87,7 +87,7 @@ static void try_named(fault_job *job, tally *all, const faulty_plan *plan) {
     snprintf(what, sizeof what, "%s '%s' on cuda, input %d, call %" PRIu64,
              job->one.filter->info.name, job->one.text, all->input, plan->fail_at);
     faulty_expect(plan);
-    gf_engine *engine = open_engine("cuda", job, plan->fail_at);
+    AUTO(engine) gf_engine *engine = open_engine("cuda", job, plan->fail_at);
     if (!engine) {
         assert_string_equal(faulty_failed(), "open");
         return;
@@ -108,7 +108,6 @@ static void try_named(fault_job *job, tally *all, const faulty_plan *plan) {
             assert_int_equal(fault_run(job, engine, all->input, what).status, GF_NO_BACKEND);
         all->rejected++;
     }
-    gf_engine_close(engine);
 }
 
 static void try_every_call(fault_job *job, void *context) {

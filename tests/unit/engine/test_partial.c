@@ -57,12 +57,11 @@ static gf_job job_of(const work *job, const gf_filter *filter, const gf_settings
 /* Serialize and deserialize a partial result, as for a message between processes. */
 static gf_partial *serialize(const gf_job *job, gf_partial *partial) {
     const size_t size = gf_partial_size(partial);
-    unsigned char *bytes = test_alloc(size);
+    AUTO(free) unsigned char *bytes = test_alloc(size);
     gf_partial *read;
     gf_partial_write(partial, bytes);
     gf_partial_free(partial);
     assert_ok(gf_partial_read(job, bytes, size, &read, &why));
-    free(bytes);
     return read;
 }
 
@@ -145,11 +144,9 @@ static bool exists(const char *path) {
 
 static void assert_same_file(const char *a, const char *b, const char *what) {
     size_t size_a, size_b;
-    unsigned char *bytes_a = test_bytes(a, &size_a), *bytes_b = test_bytes(b, &size_b);
+    AUTO(free) unsigned char *bytes_a = test_bytes(a, &size_a), *bytes_b = test_bytes(b, &size_b);
     if (size_a != size_b || memcmp(bytes_a, bytes_b, size_a) != 0)
         fail_msg("%s: %s differs", what, b);
-    free(bytes_a);
-    free(bytes_b);
 }
 
 /* ---- any image, any case, any cut ------------------------------------------------------------ */
@@ -270,11 +267,10 @@ static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_err
     const gf_rows_range rows = {.first = first, .end = end};
     gf_step steps[2];
     const gf_job whole = job_of(job, job->filter, job->settings, NULL, steps);
-    gf_engine *engine;
+    AUTO(engine) gf_engine *engine;
     gf_partial *part;
     assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
     (void)gf_run_rows(engine, &whole, &rows, &part, NULL, error);
-    gf_engine_close(engine);
     return part;
 }
 
@@ -339,7 +335,7 @@ TEST(rejects_damaged_bytes) {
     gf_step steps[2];
     const gf_job whole = job_of(&job, job.filter, job.settings, NULL, steps);
     const size_t size = gf_partial_size(a);
-    unsigned char *bytes = malloc(size), *copy = malloc(size);
+    AUTO(free) unsigned char *bytes = malloc(size), *copy = malloc(size);
     assert_true(bytes && copy);
     gf_partial_write(a, bytes);
     for (size_t n = 0; n < size; n += 1 + n / 64)
@@ -350,8 +346,6 @@ TEST(rejects_damaged_bytes) {
         assert_int_equal(gf_partial_read(&whole, copy, size, &read, &why), GF_FAILED);
     }
     gf_partial_free(a);
-    free(bytes);
-    free(copy);
     gf_settings_free(job.settings);
 }
 
@@ -361,8 +355,8 @@ TEST(reports_images_without_ranges) {
         {"in.png", "x.pgm", "cpu"},     {"in.pgm", "x.png", "cpu"}, {"in.pgm", "x.pgm", "golden"},
         {"in.pgm", "/dev/null", "cpu"}, {"-", "x.pgm", "cpu"},      {"in.pgm", "x.pgm", "cpu"}};
     const gf_format format = {50, 40, 1, GF_U8, false};
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    test_image image = test_image_new(format, 0);
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(image) test_image image = test_image_new(format, 0);
     const int before = dup(STDIN_FILENO);
     test_put(in_directory("in.pgm"), &image);
     test_put(in_directory("in.png"), &image);
@@ -370,7 +364,7 @@ TEST(reports_images_without_ranges) {
         const bool standard = strcmp(setups[i][0], "-") == 0;
         const char *in[1] = {standard ? "-" : in_directory(setups[i][0])};
         const gf_engine_options engine_options = {.backend = setups[i][2]};
-        gf_engine *engine;
+        AUTO(engine) gf_engine *engine;
         gf_format found;
         bool possible = false;
         const int fd = open(in_directory("in.pgm"), O_RDONLY);
@@ -383,12 +377,9 @@ TEST(reports_images_without_ranges) {
             &found, &possible, NULL));
         assert_true(possible == (i == 5));
         assert_int_equal(found.height, 40);
-        gf_engine_close(engine);
     }
     assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
     close(before);
-    test_image_free(&image);
-    gf_settings_free(settings);
 }
 
 /* A turned image would be held in memory by each process. Mirrored rows are divided. */
@@ -397,14 +388,14 @@ TEST(turned_images_have_no_ranges) {
     const gf_format format = {50, 40, 1, GF_U8, false};
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), ""),
                 *dot = test_settings(gf_filter_find("dot"), "");
-    gf_engine *engine;
+    AUTO(engine) gf_engine *engine;
     assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
     for (unsigned char orientation = 1; orientation <= 8; orientation++) {
         const gf_file_options options = {
             .force = true, .autorotate = true, .write.tiff_compression = "none"};
         const char *in[2] = {in_directory("in.tif"), in_directory("in.tif")};
         unsigned char *pixels = random_pixels(&format, 1), turned[sizeof exif];
-        gf_metadata metadata;
+        AUTO(metadata) gf_metadata metadata;
         gf_format found;
         bool possible;
         memcpy(turned, exif, sizeof exif);
@@ -419,10 +410,8 @@ TEST(turned_images_have_no_ranges) {
                 &found, &possible, NULL));
             assert_int_equal(possible, orientation <= 2);
         }
-        gf_metadata_clear(&metadata);
         free(pixels);
     }
-    gf_engine_close(engine);
     gf_settings_free(smooth);
     gf_settings_free(dot);
 }

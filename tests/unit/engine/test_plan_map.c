@@ -138,9 +138,8 @@ static gf_plan *plan_random(int filter, gf_format format, test_random *random) {
     (void)snprintf(text, sizeof text, "before=%u after=%u size=%u support=%u",
                    (unsigned)test_below(random, 10), (unsigned)test_below(random, 10),
                    1 + (unsigned)test_below(random, 70), 1 + (unsigned)test_below(random, 6));
-    gf_settings *settings = test_settings(&filters[filter], text);
+    AUTO(settings) gf_settings *settings = test_settings(&filters[filter], text);
     assert_ok(gf_plan_new(&filters[filter], settings, &format, &plan, NULL));
-    gf_settings_free(settings);
     return plan;
 }
 
@@ -160,14 +159,13 @@ static unsigned char *pixels_random(const gf_format *format, test_random *random
 static unsigned char *compute(const gf_plan *plan, const unsigned char *pixels, gf_range rows) {
     const gf_range needs = gf_map_needs(plan, rows);
     const size_t in = gf_row_bytes(&plan->in), out = gf_row_bytes(&plan->out);
-    unsigned char *from = malloc((size_t)(needs.end - needs.first) * in);
+    AUTO(free) unsigned char *from = malloc((size_t)(needs.end - needs.first) * in);
     unsigned char *to = malloc((size_t)(rows.end - rows.first) * out);
     assert_true(from && to);
     memcpy(from, pixels + needs.first * in, (size_t)(needs.end - needs.first) * in);
     const gf_strip strip = {.in = {{from, in, needs.first, needs.end - needs.first}},
                             .out = {to, out, rows.first, rows.end - rows.first}};
     assert_ok(plan->filter->golden(plan, &strip, NULL));
-    free(from);
     return to;
 }
 
@@ -220,22 +218,19 @@ TEST(maps_are_tight) {
         const size_t in = gf_row_bytes(&plan->in), out = gf_row_bytes(&plan->out);
         bool found[2] = {false, false};
         for (int attempt = 0; attempt < 400 && !(found[0] && found[1]); attempt++) {
-            unsigned char *pixels = pixels_random(&plan->in, &random);
+            AUTO(free) unsigned char *pixels = pixels_random(&plan->in, &random);
             for (size_t i = 0; i < in * plan->in.height; i++)
                 pixels[i] = pixels[i] & 1 ? 255 : 0;
-            unsigned char *before = compute(plan, pixels, rows);
+            AUTO(free) unsigned char *before = compute(plan, pixels, rows);
             for (int last = 0; last < 2; last++) {
                 unsigned char *row = pixels + (last ? needs.end - 1 : needs.first) * in;
                 for (size_t i = 0; i < in; i++)
                     row[i] ^= 255;
-                unsigned char *after = compute(plan, pixels, rows);
+                AUTO(free) unsigned char *after = compute(plan, pixels, rows);
                 found[last] = found[last] || memcmp(before, after, out) != 0;
                 for (size_t i = 0; i < in; i++)
                     row[i] ^= 255;
-                free(after);
             }
-            free(before);
-            free(pixels);
         }
         assert_true(found[0] && found[1]);
         gf_plan_free(plan);

@@ -20,10 +20,9 @@ static gf_engine *open_engine(const char *backend, bool unthreaded) {
 /* Write a colour picture in the format of the name's extension. */
 static void put_picture(const char *name) {
     const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     assert_ok(save_image(in_directory(name), &format, pixels, NULL, &options, 1, &why));
-    free(pixels);
 }
 
 static uint64_t file_size(const char *name) {
@@ -56,22 +55,19 @@ static bool receive(void *context, const gf_progress *progress) {
 static received run(const char *backend, bool unthreaded, const char *name, const char *in) {
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
-    gf_settings *settings = test_settings(filter, "");
-    gf_engine *engine = open_engine(backend, unthreaded);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = open_engine(backend, unthreaded);
     char path[1200], second[1200];
     const char *paths[2] = {path, second};
     received all = {.thread = pthread_self()};
     const gf_file_options options = {.progress = receive, .progress_context = &all, .force = true};
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     (void)snprintf(path, sizeof path, "%s", in_directory(in));
     (void)snprintf(second, sizeof second, "%s", in_directory(in));
     assert_ok(test_run_files(&(test_files){engine, filter, settings, paths,
                                            image ? in_directory("out.ppm") : NULL, &options,
                                            .result = &result},
                              &why));
-    gf_result_free(result);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
     return all;
 }
 
@@ -123,7 +119,7 @@ TEST(reports_the_item) {
     test_item items[ITEMS];
     static received_items all;
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     const test_batch_options options = {
         .engine = {.backend = "cpu", .threads = 3, .rows_per_strip = STRIP},
         .files = {.progress = receive_item, .progress_context = &all, .force = true}};
@@ -140,7 +136,6 @@ TEST(reports_the_item) {
         assert_int_equal(all.done[i], HEIGHT);
         assert_int_equal(all.total[i], HEIGHT);
     }
-    gf_settings_free(settings);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -219,9 +214,9 @@ TEST(counts_the_bytes_of_a_pipe) {
 TEST(counts_no_bytes_in_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
-    unsigned char *in = random_pixels(&format, 1), *out = random_pixels(&format, 2);
-    gf_settings *settings = test_settings(filter, "");
-    gf_engine *engine = open_engine("cpu", false);
+    AUTO(free) unsigned char *in = random_pixels(&format, 1), *out = random_pixels(&format, 2);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = open_engine("cpu", false);
     gf_report report;
     gf_step_report output;
     assert_ok(
@@ -230,10 +225,6 @@ TEST(counts_no_bytes_in_memory) {
                         NULL));
     assert_int_equal(report.in_bytes, 0);
     assert_int_equal(output.out_bytes, 0);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
-    free(in);
-    free(out);
 }
 
 int main(void) {

@@ -20,12 +20,11 @@ static gf_engine *open_engine(uint64_t max_memory) {
 
 /* Write a grey picture. Each value depends on its position. */
 static void put_picture(const char *name, unsigned width, unsigned height) {
-    unsigned char *file = test_alloc(64 + (size_t)width * height);
+    AUTO(free) unsigned char *file = test_alloc(64 + (size_t)width * height);
     const size_t head = (size_t)sprintf((char *)file, "P5 %u %u 255\n", width, height);
     for (size_t i = 0; i < (size_t)width * height; i++)
         file[head + i] = (unsigned char)(i * 7 + i / width);
     put_bytes(in_directory(name), file, head + (size_t)width * height);
-    free(file);
 }
 
 /* Create settings of hist with these files in the test directory; NULL: not set. */
@@ -80,7 +79,7 @@ TEST(commits_outputs_after_ready) {
     gf_result *result;
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
-    gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
+    AUTO(settings) gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
     assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED, "ready: not now");
     assert_null(result);
     assert_true(record.calls == 1 && record.has_result);
@@ -96,7 +95,6 @@ TEST(commits_outputs_after_ready) {
     assert_memory_equal(png, "\x89PNG", 4);
     free(png);
     assert_int_equal(count_files(false), 3);
-    gf_settings_free(settings);
 }
 
 TEST(ready_has_no_result_for_images) {
@@ -104,16 +102,14 @@ TEST(ready_has_no_result_for_images) {
     const gf_file_options options = {.ready = on_ready, .ready_context = &record};
     const gf_filter *smooth = gf_filter_find("smooth");
     const char *const paths[1] = {in_directory("in.pgm")};
-    gf_settings *settings = test_settings(smooth, "");
-    gf_engine *engine = open_engine(0);
+    AUTO(settings) gf_settings *settings = test_settings(smooth, "");
+    AUTO(engine) gf_engine *engine = open_engine(0);
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     assert_ok(test_run_files(
         &(test_files){engine, smooth, settings, paths, in_directory("out.png"), &options}, NULL));
     assert_true(record.calls == 1 && !record.has_result);
     assert_int_equal(access(in_directory("out.png"), F_OK), 0);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
 }
 
 /* Run in a child process with a file size limit of 4 KiB: one output fits, the other does not. */
@@ -150,11 +146,10 @@ TEST(keeps_all_files_if_one_output_fails) {
 TEST(rejects_one_file_for_two_outputs) {
     const gf_file_options options = {.force = true, .write.format = "png"};
     put_picture("in.pgm", 20, 10);
-    gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
+    AUTO(settings) gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
     assert_error(run_hist(settings, 0, &options, NULL, &why), GF_USAGE,
                  "/a.csv: another option already writes to it; name another file");
     assert_int_equal(count_files(false), 1);
-    gf_settings_free(settings);
 }
 
 /* ---- memory budget --------------------------------------------------------------------------- */
@@ -165,16 +160,14 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     const char *const paths[1] = {path};
     const gf_filter *filter = gf_filter_find("normalize");
     const gf_file_options options = {.force = true};
-    gf_settings *settings = test_settings(filter, "");
-    gf_engine *engine = open_engine(max_memory);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = open_engine(max_memory);
     (void)snprintf(path, sizeof path, "%s", in_directory(piped ? "pipe" : "in.pgm"));
     test_feeder *feeder = piped ? test_feed_file(path, in_directory("in.pgm"), 0) : NULL;
     gf_status status = test_run_files(
         &(test_files){engine, filter, settings, paths, in_directory("out.pgm"), &options}, error);
     if (piped)
         test_feed_end(feeder);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
     return status;
 }
 
@@ -219,22 +212,20 @@ TEST(held_samples_get_half_of_the_rest) {
     static const char held[] = "are kept in memory until the end";
     const gf_file_options options = {.force = true};
     put_picture("in.pgm", 100, 100);
-    gf_settings *several = hist_settings("bins=2 extract=all", "s.csv", NULL);
+    AUTO(settings) gf_settings *several = hist_settings("bins=2 extract=all", "s.csv", NULL);
     assert_error(run_hist(several, 150000, &options, NULL, &why), GF_FAILED, held);
     assert_message(&why, "--max-memory");
     assert_ok(run_hist(several, 400000, &options, NULL, &why));
-    gf_settings *one = hist_settings("bins=1 extract=0", "s.csv", NULL);
+    AUTO(settings) gf_settings *one = hist_settings("bins=1 extract=0", "s.csv", NULL);
     assert_ok(run_hist(one, 150000, &options, NULL, &why));
-    gf_settings_free(several);
-    gf_settings_free(one);
 }
 
 /* Runs in memory also hold all samples of a bin. */
 TEST(holds_samples_of_images_in_memory) {
     const gf_format format = {100, 100, 1, GF_U8, false};
     const gf_filter *hist = gf_filter_find("hist");
-    gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(settings) gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_pixels in = {pixels, 100};
     gf_engine *engine = open_engine(150000);
     assert_error(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &why),
@@ -243,8 +234,6 @@ TEST(holds_samples_of_images_in_memory) {
     engine = open_engine(600000);
     assert_ok(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &why));
     gf_engine_close(engine);
-    gf_settings_free(settings);
-    free(pixels);
 }
 
 /* ---- files that are read twice --------------------------------------------------------------- */
@@ -253,8 +242,8 @@ TEST(holds_samples_of_images_in_memory) {
 static gf_status measure_changed(void (*change)(void), gf_error *error) {
     char path[2048];
     const gf_filter *filter = gf_filter_find("normalize");
-    gf_engine *engine = open_engine(0);
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = open_engine(0);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_made made;
     gf_chain chain = {.filter = filter, .settings = settings, .in_paths = {path}};
     (void)snprintf(path, sizeof path, "%s", in_directory("in.pgm"));
@@ -265,8 +254,6 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     change();
     gf_status status = gf_task_refine(&task, error);
     gf_task_end(&task);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
     return status;
 }
 
@@ -359,8 +346,8 @@ static void *premultiplied(const char *text, const gf_format *format, const uint
     const uint64_t n = format->width * format->height;
     const gf_format data = {format->width, format->height, 4, GF_F32, false};
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "golden"});
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "golden"});
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     float *in = malloc(n * 16), *out = malloc(n * 16);
     assert_true(in && out);
     for (uint64_t i = 0; i < n * 4; i++) {
@@ -378,8 +365,6 @@ static void *premultiplied(const char *text, const gf_format *format, const uint
             out[i + c] = a > 0 ? out[i + c] / a : 0;
         out[i + 3] = a;
     }
-    gf_settings_free(settings);
-    gf_engine_close(engine);
     free(in);
     return out;
 }
@@ -400,12 +385,13 @@ TEST(weighs_colours_by_alpha) {
                            &(gf_pixels){pixels, gf_row_bytes(&format)},
                            &(gf_file_options){.force = true}, &why));
     for (size_t k = 0; k < 3; k++) {
-        float *want = premultiplied(cases[k], &format, pixels);
+        AUTO(free) float *want = premultiplied(cases[k], &format, pixels);
         for (int b = 0; b < 2; b++) {
             const gf_file_options on = {.premultiply = true, .write.depth = GF_DEPTH_F32};
-            float *real = filter_file(backends[b], cases[k], "out.tif", on, &got);
+            AUTO(free) float *real = filter_file(backends[b], cases[k], "out.tif", on, &got);
             assert_true(gf_has_alpha(&got) && got.type == GF_F32);
             assert_memory_equal(real, want, sizeof pixels * sizeof *real);
+            AUTO(free)
             uint8_t *codes = filter_file(backends[b], cases[k], "out.png",
                                          (gf_file_options){.premultiply = true}, &got);
             assert_true(gf_has_alpha(&got) && got.type == GF_U8);
@@ -413,10 +399,7 @@ TEST(weighs_colours_by_alpha) {
                 const double v = want[i] > 0 ? want[i] < 1 ? (double)want[i] : 1 : 0;
                 assert_int_equal(codes[i], (int)rint(v * 255));
             }
-            free(codes);
-            free(real);
         }
-        free(want);
     }
 }
 
@@ -431,12 +414,12 @@ TEST(transparent_colours_do_not_spread) {
                            &(gf_pixels){pixels, gf_row_bytes(&format)},
                            &(gf_file_options){.force = true}, NULL));
     for (int on = 0; on < 2; on++) {
+        AUTO(free)
         uint8_t *out = filter_file("cpu", "keep-brightness", "out.png",
                                    (gf_file_options){.premultiply = on != 0}, &got);
         assert_int_equal(out[4 * 20] == 0, on);
         assert_int_equal(out[4 * 20 + 1] == 200, on);
         assert_int_equal(out[4 * 20 + 3] == 255, !on);
-        free(out);
     }
 }
 
@@ -445,15 +428,13 @@ TEST(refuses_to_premultiply) {
     const gf_file_options on = {.premultiply = true, .force = true};
     const char *const paths[1] = {in_directory("in.png")};
     const gf_filter *filter = gf_filter_find("normalize");
-    gf_engine *engine = open_engine(0);
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(engine) gf_engine *engine = open_engine(0);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     assert_int_equal(
         test_run_files(&(test_files){engine, filter, settings, paths, in_directory("n.png"), &on},
                        &why),
         GF_USAGE);
     assert_string_equal(why.message, "--premultiply: normalize does not mix the colours of pixels");
-    gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 TEST(dry_run_writes_nothing) {

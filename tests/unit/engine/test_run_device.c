@@ -52,9 +52,9 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
     static unsigned char from[2 * COUNT * (BYTES + 16)], to[COUNT * (BYTES + 16)];
     const gf_filter *filter = gf_filter_find(name);
     const uint32_t inputs = filter->info.inputs;
-    gf_settings *settings = test_settings(filter, text);
-    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
-    gf_engine *engine = fake_engine();
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
+    AUTO(engine) gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    AUTO(engine) gf_engine *engine = fake_engine();
     gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
     gf_result *results[COUNT];
@@ -90,9 +90,6 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
         gf_result_free(result);
         gf_result_free(results[i]);
     }
-    gf_engine_close(engine);
-    gf_engine_close(golden);
-    gf_settings_free(settings);
 }
 
 TEST(batches_take_few_launches) {
@@ -109,19 +106,21 @@ TEST(batches_take_few_launches) {
 }
 
 TEST(waits_for_a_stream) {
-    gf_engine *engine = fake_engine(), *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
+    AUTO(engine)
+    gf_engine *engine = fake_engine(),
+              *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
     int waits = 0;
     assert_ok(gf_device_wait(engine, &waits, NULL));
     assert_int_equal(waits, 1);
     assert_int_equal(gf_device_wait(cpu, &waits, NULL), GF_USAGE);
     assert_int_equal(waits, 1);
-    gf_engine_close(engine);
-    gf_engine_close(cpu);
 }
 
 TEST(engines_keep_sixteen_jobs) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, ""), *other = test_settings(filter, "radius=1");
+    AUTO(settings)
+    gf_settings *settings = test_settings(filter, ""),
+                *other = test_settings(filter, "radius=1");
     gf_engine *engine = fake_engine();
     unsigned char in[40], out[40];
     memset(in, 7, sizeof in);
@@ -151,20 +150,17 @@ TEST(engines_keep_sixteen_jobs) {
     assert_int_equal(opened_jobs, 21);
     gf_engine_close(engine);
     assert_int_equal(open_jobs, 0);
-    gf_settings_free(settings);
-    gf_settings_free(other);
 }
 
 static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const char *message) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     assert_int_equal(
         test_run_device(
             &(test_memory){engine, filter, settings, &format, &in, out.data, out.stride}, &why),
         message ? GF_USAGE : GF_OK);
     if (message && !strstr(why.message, message))
         fail_msg("expected \"%s\", got \"%s\"", message, why.message);
-    gf_settings_free(settings);
 }
 
 /* The range of the data needs a first pass. The statistics in its message give the same range. */
@@ -172,20 +168,16 @@ TEST(rejects_first_passes) {
     static const unsigned char memory[BYTES] = {7, 200};
     const gf_filter *filter = gf_filter_find("hist");
     const gf_pixels in = {memory, WIDTH};
-    gf_settings *data = test_settings(filter, "range=data");
-    gf_settings *settings = test_settings(filter, "statistics");
-    gf_engine *engine = fake_engine();
-    gf_result *result = NULL;
+    AUTO(settings) gf_settings *data = test_settings(filter, "range=data");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "statistics");
+    AUTO(engine) gf_engine *engine = fake_engine();
+    AUTO(result) gf_result *result = NULL;
     assert_error(test_run_device(&(test_memory){engine, filter, data, &format, &in}, &why),
                  GF_USAGE, "--statistics, and give them as --range LO,HI");
     assert_ok(test_run_device(
         &(test_memory){engine, filter, settings, &format, &in, .result = &result}, NULL));
     assert_non_null(strstr(gf_result_text(result), "min 0"));
     assert_non_null(strstr(gf_result_text(result), "max 200"));
-    gf_result_free(result);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
-    gf_settings_free(data);
 }
 
 /* Rows of different lengths: a mask has an alpha channel. */
@@ -193,7 +185,7 @@ static void checks_rows_of_both_lengths(gf_engine *engine) {
     static unsigned char memory[2 * 3 * BYTES];
     const gf_filter *filter = gf_filter_find("hist");
     const size_t stride = 3 * WIDTH;
-    gf_settings *settings = test_settings(filter, "bins=8 extract=1 mask=-");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "bins=8 extract=1 mask=-");
     for (size_t x = 0; x <= stride; x++) {
         unsigned char *at = memory + x;
         assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
@@ -205,12 +197,11 @@ static void checks_rows_of_both_lengths(gf_engine *engine) {
                                          NULL),
                          x == 2 * WIDTH ? GF_OK : GF_USAGE);
     }
-    gf_settings_free(settings);
 }
 
 TEST(rejects_wrong_images) {
     static unsigned char memory[4 * BYTES], to[BYTES];
-    gf_engine *engine = fake_engine();
+    AUTO(engine) gf_engine *engine = fake_engine();
     const gf_out_pixels out = {to, WIDTH};
     rejects(engine, (gf_pixels){NULL, WIDTH}, out, "the input is NULL");
     rejects(engine, (gf_pixels){memory, WIDTH}, (gf_out_pixels){NULL, WIDTH}, "the output is NULL");
@@ -230,10 +221,10 @@ TEST(rejects_wrong_images) {
     rejects(engine, (gf_pixels){memory + BYTES, WIDTH}, (gf_out_pixels){memory, 2 * WIDTH},
             "overlaps");
     checks_rows_of_both_lengths(engine);
-    gf_engine_close(engine);
 }
 
 TEST(encodes_png) {
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda", .threads = 3});
     const gf_format stored = {300, 200, 3, GF_U16, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char memory[16];
@@ -254,11 +245,10 @@ TEST(encodes_png) {
     assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &why), GF_USAGE);
     assert_true(gf_png_bound(&stored) > 300 * 200 * 6);
     assert_int_equal(gf_png_bound(&real), 0);
-    gf_engine_close(engine);
 }
 
 TEST(decodes_png) {
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const gf_format list[] = {
         {30, 20, 3, GF_U16, false}, {7, 5, 1, GF_U8, false}, {7, 5, 1, GF_U8, false}};
     unsigned char memory[16];
@@ -278,7 +268,6 @@ TEST(decodes_png) {
                      GF_USAGE);
     out[0].stride = 179;
     assert_int_equal(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, &why), GF_USAGE);
-    gf_engine_close(engine);
 }
 
 int main(void) {

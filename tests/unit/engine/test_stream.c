@@ -137,7 +137,7 @@ TEST(memory_bounds_the_strips) {
 TEST(two_inputs_are_read_together) {
     const gf_filter *filter = gf_filter_find("compare");
     const gf_format format = {77, 40, 1, GF_U8, false};
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_engine_options options = {.threads = 2};
     void *cpu;
     assert_ok(gf_backend_cpu.open(&options, &cpu, NULL));
@@ -184,7 +184,6 @@ TEST(two_inputs_are_read_together) {
             gf_plan_free(plan);
         }
     gf_backend_cpu.close(cpu);
-    gf_settings_free(settings);
 }
 
 /* ---- the ring -------------------------------------------------------------------------------- */
@@ -266,10 +265,10 @@ TEST(stages_have_names) {
 /* Golden processes the image as one strip, regardless of rows_per_strip. */
 TEST(golden_runs_one_strip) {
     gf_format format = {31, 57, 3, GF_U8, false};
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_engine_options options = {.backend = "golden", .rows_per_strip = 4};
-    gf_engine *engine = NULL;
+    AUTO(engine) gf_engine *engine = NULL;
     gf_report report;
     assert_ok(gf_engine_open(&options, &engine, NULL));
     const gf_pixels pixels = {in.rows.data, in.stride};
@@ -277,10 +276,6 @@ TEST(golden_runs_one_strip) {
                                              &pixels, out.rows.data, out.stride, .report = &report},
                               NULL));
     assert_int_equal(report.strips, 1);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
-    test_image_free(&in);
-    test_image_free(&out);
 }
 
 int main(void) {

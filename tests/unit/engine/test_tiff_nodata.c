@@ -92,7 +92,8 @@ static void check_hist(const char *backend, const marked *image) {
                            ? "bins=10 range=0,10 channel=all per-row extract=all statistics"
                            : "bins=10 range=0,10 channel=all per-row extract=2 statistics";
     gf_report report;
-    gf_result *result = measure(backend, "hist", text, name, NULL, &report);
+    AUTO(result) gf_result *result = measure(backend, "hist", text, name, NULL, &report);
+    AUTO(result)
     gf_result *folded = measure(backend, "hist", "bins=7 channel=all statistics", name, NULL, NULL);
     uint64_t missing = 0;
     for (uint32_t c = 0; c < image->channels; c++) {
@@ -120,8 +121,6 @@ static void check_hist(const char *backend, const marked *image) {
         missing += counts[0];
     }
     assert_int_equal(report.remarks.nodata, missing);
-    gf_result_free(result);
-    gf_result_free(folded);
 }
 
 /* Expect the means of lines: of rows or columns. */
@@ -155,7 +154,7 @@ static void check_means(const char *backend, const marked *image, bool columns) 
 /* A sample is left out if it is missing in either image. */
 static void check_dot(const char *backend, const marked *a, const marked *b) {
     static const char *const names[] = {"a.tif", "b.tif"};
-    gf_result *result = measure(backend, "dot", "", names, NULL, NULL);
+    AUTO(result) gf_result *result = measure(backend, "dot", "", names, NULL, NULL);
     for (uint32_t c = 0; c < a->channels; c++) {
         double ab = 0, aa = 0, ssd = 0, count = 0;
         for (uint32_t i = c; i < a->width * a->height * a->channels; i += a->channels) {
@@ -170,7 +169,6 @@ static void check_dot(const char *backend, const marked *a, const marked *b) {
         assert_number(number(result, "products", "a.a", c), aa, "a.a", c);
         assert_number(number(result, "products", "mse", c), ssd / count, "mse", c);
     }
-    gf_result_free(result);
 }
 
 TEST(leaves_out_samples) {
@@ -280,8 +278,10 @@ TEST(notes_the_count) {
     static const char *const name[] = {"a.tif"};
     const char *path = in_directory("a.tif"), *out = in_directory("b.tif");
     const gf_filter *smooth = gf_filter_find("smooth"), *sums = gf_filter_find("axis-sum");
-    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu"});
-    gf_settings *settings = test_settings(smooth, ""), *defaults = test_settings(sums, "");
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu"});
+    AUTO(settings)
+    gf_settings *settings = test_settings(smooth, ""),
+                *defaults = test_settings(sums, "");
     const gf_file_options kept = {.keep_nodata = true}, force = {.force = true};
     gf_report report;
     gf_format format;
@@ -310,9 +310,6 @@ TEST(notes_the_count) {
             &possible, NULL));
         assert_int_equal(possible, i);
     }
-    gf_settings_free(defaults);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 int main(void) {

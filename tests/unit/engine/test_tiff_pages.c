@@ -40,8 +40,8 @@ static test_made run(const run_case *c, uint32_t page, const char *out) {
 /* Compare a page of all.tif, as libtiff and as our reader read it, with the image in one.tif. */
 static void check_page(uint32_t page) {
     gf_format expected, found, stored = {0};
-    void *a, *b;
-    unsigned char *reference;
+    AUTO(free) void *a, *b;
+    AUTO(free) unsigned char *reference;
     assert_ok(gf_load_file(in_directory("one.tif"), NULL, &expected, &a, NULL, &why));
     assert_ok(gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b,
                            NULL, &why));
@@ -51,9 +51,6 @@ static void check_page(uint32_t page) {
     assert_true(gf_format_equal(&expected, &found) && gf_format_equal(&expected, &stored));
     assert_memory_equal(a, b, size);
     assert_memory_equal(a, reference, size);
-    free(a);
-    free(b);
-    free(reference);
 }
 
 TEST(writes_every_page) {
@@ -124,18 +121,16 @@ static void write_pages(uint32_t count) {
 
 static gf_status try_filter(const char *name, const char *out, gf_error *error) {
     const char *in[] = {input_path(), input_path()};
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     const gf_filter *filter = gf_filter_find(name);
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     const gf_file_options options = {.page = GF_ALL_PAGES};
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     const gf_status status =
         test_run_files(&(test_files){engine, filter, settings, in, out ? in_directory(out) : NULL,
                                      &options, .result = &result},
                        error);
-    gf_result_free(result);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
     return status;
 }
 
@@ -193,8 +188,8 @@ TEST(measures_all_pages) {
     assert_true(tiff_write(input_path(), pages, 3, &random));
     for (size_t b = 0; b < 2; b++) {
         uint64_t rows, part, sum[256] = {0};
-        uint64_t *all = measure(backends[b], "hist", 0, 3, &rows);
-        uint64_t *sums = measure(backends[b], "axis-sum", 0, 1, &part);
+        AUTO(free) uint64_t *all = measure(backends[b], "hist", 0, 3, &rows);
+        AUTO(free) uint64_t *sums = measure(backends[b], "axis-sum", 0, 1, &part);
         assert_int_equal(part, 3 * 5);
         for (uint32_t page = 1; page <= 3; page++) {
             uint64_t *one = measure(backends[b], "hist", page, 3, &part);
@@ -206,8 +201,6 @@ TEST(measures_all_pages) {
             free(one);
         }
         assert_memory_equal(all, sum, rows * sizeof *all);
-        free(all);
-        free(sums);
     }
 }
 

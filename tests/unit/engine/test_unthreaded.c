@@ -58,9 +58,8 @@ TEST(unthreaded_engines_start_none) {
     }
     gf_settings_free(settings);
     size_t size;
-    unsigned char *data = test_bytes(out, &size);
+    AUTO(free) unsigned char *data = test_bytes(out, &size);
     assert_bytes(other, data, size);
-    free(data);
 }
 
 int main(void) {

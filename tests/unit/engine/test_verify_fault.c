@@ -165,7 +165,7 @@ TEST(reads_back) {
         const gf_file_options options = {.force = true};
         const gf_limits limits = {.threads = 1};
         test_random random = {k + 1};
-        test_image image = test_image_new(format, 0);
+        AUTO(image) test_image image = test_image_new(format, 0);
         gf_sink *sink;
         test_fill(&image, TEST_UNIFORM, &random);
         uint64_t digest = gf_digest_rows(0, &image.rows, gf_row_bytes(&format));
@@ -181,7 +181,6 @@ TEST(reads_back) {
         if (kinds[k].exact)
             assert_message(&why, "differ from the computed rows");
         sink->ops->close(sink);
-        test_image_free(&image);
     }
     assert_int_equal(count_files(false), 0);
 }
@@ -205,14 +204,14 @@ TEST(digests_rows) {
 /* Golden's strips count against the memory limit: --verify reduces the height of strips. */
 TEST(golden_counts_against_memory) {
     const gf_format format = {500, 400, 1, GF_U8, false};
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     const gf_pixels pixels = {in.rows.data, in.stride};
     uint64_t rows[2];
     for (int verify = 0; verify < 2; verify++) {
         const gf_engine_options options = {
             .backend = "cpu", .threads = 2, .max_memory = 100000, .verify = verify};
-        gf_engine *engine;
+        AUTO(engine) gf_engine *engine;
         gf_report report;
         assert_ok(gf_engine_open(&options, &engine, NULL));
         assert_ok(
@@ -220,12 +219,8 @@ TEST(golden_counts_against_memory) {
                                            &pixels, out.rows.data, out.stride, .report = &report},
                             &why));
         rows[verify] = report.rows_per_strip;
-        gf_engine_close(engine);
     }
     assert_true(rows[1] < rows[0]);
-    test_image_free(&in);
-    test_image_free(&out);
-    gf_settings_free(settings);
 }
 
 int main(void) {

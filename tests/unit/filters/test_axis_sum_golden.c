@@ -57,7 +57,7 @@ TEST(channels_and_alpha) {
 /* The sum of 70000 samples of 65535 exceeds 2^32. */
 TEST(sums_past_32_bits) {
     enum { WIDTH = 70000 };
-    uint16_t *white = malloc(WIDTH * sizeof *white);
+    AUTO(free) uint16_t *white = malloc(WIDTH * sizeof *white);
     assert_non_null(white);
     memset(white, 0xff, WIDTH * sizeof *white);
     const test_measured cases[] = {
@@ -65,7 +65,6 @@ TEST(sums_past_32_bits) {
         {"axis=y", 1, WIDTH, 1, GF_U16, white, "sums.grey: 4587450000"},
     };
     test_measure_cases("axis-sum", cases, sizeof cases / sizeof cases[0]);
-    free(white);
 }
 
 /* One rounding for integers: (2^53 + 1) / 3 is an integer, but 2^53 + 1 is no binary64. */
@@ -89,8 +88,8 @@ TEST(means) {
 /* Merged sums of columns exceed 2^32. */
 TEST(states_merge) {
     const gf_filter *filter = gf_filter_find("axis-sum");
-    gf_settings *settings = test_settings(filter, "axis=y");
-    gf_plan *plan = calloc(1, filter->plan_bytes);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "axis=y");
+    AUTO(free) gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
     plan->in = (gf_format){3, 1, 1, GF_U16, false};
     plan->inputs = 1;
@@ -102,8 +101,6 @@ TEST(states_merge) {
     assert_int_equal(sums[0], 3);
     assert_true(sums[1] == UINT64_C(1) << 32);
     assert_true(sums[2] == UINT64_C(1) << 61);
-    gf_settings_free(settings);
-    free(plan);
 }
 
 /* 2^53 + 1 rounds to 2^53, but 2^53 + 2 is exact. Lane 0 holds 2^53 + 1 = 2^53, lane 1 holds 1 + 1

@@ -53,7 +53,7 @@ TEST(counts_rows_of_any_width) {
 /* The count exceeds a SIMD lane of 8 or of 16 bits. */
 TEST(counts_long_rows) {
     const uint64_t bytes = UINT64_C(3) << 20;
-    unsigned char *row = test_alloc(bytes);
+    AUTO(free) unsigned char *row = test_alloc(bytes);
     memset(row, 255, bytes);
     for (uint32_t channels = 1; channels <= 4; channels++) {
         const uint64_t pixels = bytes / channels, colours = channels - (channels % 2 == 0);
@@ -64,7 +64,6 @@ TEST(counts_long_rows) {
             count_simd(&(gf_format){pixels / 2, 1, channels, GF_U16, channels % 2 == 0}, row),
             pixels / 2 * colours);
     }
-    free(row);
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -77,8 +76,8 @@ static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t ro
 
 /* Count the clipped samples of golden's result in memory, one by one. */
 static uint64_t count_golden(const gf_settings *settings, const test_image *in) {
-    gf_engine *engine = open_engine("golden", 1, 0);
-    test_image out = test_image_new(in->format, 0);
+    AUTO(engine) gf_engine *engine = open_engine("golden", 1, 0);
+    AUTO(image) test_image out = test_image_new(in->format, 0);
     uint64_t count = 0;
     assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
                                              &in->format, &(gf_pixels){in->rows.data, in->stride},
@@ -86,8 +85,6 @@ static uint64_t count_golden(const gf_settings *settings, const test_image *in) 
                               NULL));
     for (uint64_t y = 0; y < in->format.height; y++)
         count += count_one_by_one(&in->format, gf_row(&out.rows, y));
-    test_image_free(&out);
-    gf_engine_close(engine);
     return count;
 }
 
@@ -112,7 +109,7 @@ static const struct kind {
 
 TEST(every_encoder_and_backend) {
     test_random random = {9};
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_engine *engines[] = {open_engine("golden", 1, 0), open_engine("cpu", 1, 0),
                             open_engine("cpu", 3, 7),
                             test_has_cuda() ? open_engine("cuda", 0, 0) : NULL};
@@ -121,6 +118,7 @@ TEST(every_encoder_and_backend) {
     snprintf(in, sizeof in, "%s", in_directory("in.png"));
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (int type = GF_U8; type <= GF_U16; type++) {
+            AUTO(image)
             test_image image = test_image_new(
                 (gf_format){333, 257, channels, (gf_type)type, channels % 2 == 0}, 0);
             test_fill(&image, TEST_UNIFORM, &random);
@@ -137,23 +135,22 @@ TEST(every_encoder_and_backend) {
                     assert_true(report.counted != 0);
                     assert_int_equal(report.clipped, want);
                 }
-            test_image_free(&image);
         }
     for (int e = 0; e < count; e++)
         gf_engine_close(engines[e]);
-    gf_settings_free(settings);
 }
 
 /* Clipped samples are not counted where rows are copied, or in f32 images. */
 TEST(copied_rows_are_not_counted) {
     static const char *const outs[] = {"o.ppm", "o.pam", "o.raw", "o.pfm", "o.hdr"};
     test_random random = {9};
+    AUTO(settings)
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "keep-brightness");
-    gf_engine *engine = open_engine("cpu", 2, 0);
+    AUTO(engine) gf_engine *engine = open_engine("cpu", 2, 0);
     char in[1200], out[1200];
     for (size_t i = 0; i < sizeof outs / sizeof *outs; i++) {
         const gf_type type = i < 3 ? GF_U8 : GF_F32;
-        test_image image = test_image_new((gf_format){20, 10, 3, type, false}, 0);
+        AUTO(image) test_image image = test_image_new((gf_format){20, 10, 3, type, false}, 0);
         test_fill(&image, TEST_SMOOTH, &random);
         snprintf(in, sizeof in, "%s", in_directory(i < 3 ? "in.ppm" : "in.pfm"));
         snprintf(out, sizeof out, "%s", in_directory(outs[i]));
@@ -161,10 +158,7 @@ TEST(copied_rows_are_not_counted) {
         const gf_step_report report = run(engine, settings, in, out, NULL);
         assert_false(report.counted != 0);
         assert_int_equal(report.clipped, 0);
-        test_image_free(&image);
     }
-    gf_engine_close(engine);
-    gf_settings_free(settings);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -183,7 +177,7 @@ static bool keep_report(void *reports, const gf_batch_done *done) {
 /* On CPU threads, on devices (replaced by the cpu backend) that batch small images, and on GPUs. */
 TEST(counts_in_batches) {
     const gf_filter *smooth = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(smooth, "");
+    AUTO(settings) gf_settings *settings = test_settings(smooth, "");
     char ins[ITEMS][1200], outs[ITEMS][1200];
     test_item items[ITEMS];
     uint64_t want[ITEMS];
@@ -221,7 +215,6 @@ TEST(counts_in_batches) {
             assert_string_equal(reports[i].advice, "--keep-brightness avoids it");
         }
     }
-    gf_settings_free(settings);
 }
 
 /* ---- brightness ------------------------------------------------------------------------------ */
@@ -247,12 +240,13 @@ TEST(brightness_of_flat_areas) {
                  {"tile=2", 1.1 * 1.2, "--keep-brightness avoids it"},
                  {"tile=2 axis=xy", 1.1 * 1.2 * 1.1 * 1.2, "--keep-brightness avoids it"}};
     const gf_format format = {41, 31, 1, GF_F32, false};
-    gf_engine *engine = open_engine("cpu", 1, 0);
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(engine) gf_engine *engine = open_engine("cpu", 1, 0);
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     for (uint64_t y = 0; y < format.height; y++)
         for (uint64_t x = 0; x < format.width; x++)
             ((float *)(void *)gf_row(&in.rows, y))[x] = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO(settings)
         gf_settings *settings = test_settings(gf_filter_find("smooth"), cases[i].text);
         gf_step_report report;
         assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
@@ -264,11 +258,7 @@ TEST(brightness_of_flat_areas) {
             fabs(middle - cases[i].factor) > 1e-5 || strcmp(report.advice, cases[i].advice) != 0)
             fail_msg("%s: reported %.9g (%s), is %.9g", cases[i].text, report.brightness,
                      report.advice, middle);
-        gf_settings_free(settings);
     }
-    test_image_free(&in);
-    test_image_free(&out);
-    gf_engine_close(engine);
 }
 
 int main(void) {

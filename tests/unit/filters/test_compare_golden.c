@@ -20,10 +20,10 @@ static void assert_cell(const gf_result *result, size_t column, const char *name
 static void assert_within(const char *tolerance, gf_format format, const void *a, const void *b,
                           const char *want) {
     for (const char *const *backend = test_backends(); *backend; backend++) {
+        AUTO(result)
         gf_result *result = test_measure(*backend, "compare", tolerance, format, a, b, NULL);
         assert_string_equal(gf_result_text(result), want);
         assert_int_equal(gf_result_passed(result), strncmp(want, "same", 4) == 0);
-        gf_result_free(result);
     }
 }
 
@@ -55,6 +55,7 @@ TEST(equal_images) {
             assert_summary((gf_format){5, 3, channels, (gf_type)type, channels % 2 == 0}, image,
                            image, want);
         }
+    AUTO(result)
     gf_result *result = test_measure("golden", "compare", "", (gf_format){5, 3, 4, GF_U8, true},
                                      image, image, NULL);
     const gf_table *table = gf_result_table(result, 0);
@@ -69,7 +70,6 @@ TEST(equal_images) {
     assert_cell(result, 2, "largest", "0");
     for (size_t column = 3; column < 8; column++)
         assert_int_equal(gf_result_cell(result, 0, 0, column).type, GF_VALUE_NONE);
-    gf_result_free(result);
 }
 
 TEST(table_contents) {
@@ -128,7 +128,7 @@ TEST(one_sample_anywhere) {
 /* The first difference in row-major order, and the largest one, at any position of long rows. */
 TEST(first_and_largest_of_many) {
     enum { WIDTH = 9001 };
-    uint8_t *a = calloc(2, WIDTH), *b = calloc(2, WIDTH);
+    AUTO(free) uint8_t *a = calloc(2, WIDTH), *b = calloc(2, WIDTH);
     assert_non_null(a);
     assert_non_null(b);
     const gf_format format = {WIDTH, 2, 1, GF_U8, false};
@@ -154,8 +154,6 @@ TEST(first_and_largest_of_many) {
     assert_summary(format, a, b,
                    "different: 18002 of 18002 samples, largest difference 1; "
                    "first at x 0, y 0, channel grey: 1 and 0\n");
-    free(a);
-    free(b);
 }
 
 /* f32 samples are equal if their bits are equal. The difference is numeric. */
@@ -253,7 +251,7 @@ TEST(tolerance_of_reals) {
 TEST(tolerance_anywhere) {
     enum { WIDTH = 9001 };
     const unsigned places[] = {0, 1, 63, 64, 2047, 2048, 4095, 4096, 8191, 8192, 9000};
-    float *image = calloc(2, WIDTH * sizeof *image);
+    AUTO(free) float *image = calloc(2, WIDTH * sizeof *image);
     assert_non_null(image);
     for (int type = GF_U8; type <= GF_F32; type++)
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -270,7 +268,6 @@ TEST(tolerance_anywhere) {
             assert_within("tolerance=2", (gf_format){WIDTH, 1, 1, (gf_type)type, false}, a, b,
                           want);
         }
-    free(image);
 }
 
 /* Each difference occurs once, in ascending order. */
@@ -278,7 +275,7 @@ TEST(tolerance_of_every_integer) {
     for (int type = GF_U8; type <= GF_U16; type++) {
         const uint32_t max = gf_type_max((gf_type)type), half = (max + 1) / 2;
         const uint32_t tolerances[] = {0, 1, half - 2, half - 1, half, half + 1, max - 1, max};
-        unsigned char *a = calloc(2, (max + 1) * gf_type_bytes((gf_type)type));
+        AUTO(free) unsigned char *a = calloc(2, (max + 1) * gf_type_bytes((gf_type)type));
         assert_non_null(a);
         for (uint32_t x = 0; x <= max; x++)
             gf_put_sample((gf_type)type, a, x, (float)x);
@@ -298,7 +295,6 @@ TEST(tolerance_of_every_integer) {
             assert_within(text, (gf_format){max + 1, 1, 1, (gf_type)type, false}, a,
                           a + (max + 1) * gf_type_bytes((gf_type)type), want);
         }
-        free(a);
     }
 }
 
@@ -396,13 +392,12 @@ TEST(draws_only_with_diff) {
     const gf_filter *filter = gf_filter_find("compare");
     const gf_format format = {7, 5, 2, GF_F32, true};
     gf_format out;
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     assert_ok(test_filter_output(filter, settings, &format, &out, NULL));
     assert_int_equal(out.width, 0);
     assert_ok(gf_settings_set(settings, "diff", "d.png", NULL));
     assert_ok(test_filter_output(filter, settings, &format, &out, NULL));
     assert_true(gf_format_equal(&out, &(gf_format){7, 5, 3, GF_U8, false}));
-    gf_settings_free(settings);
 }
 
 int main(void) {

@@ -24,6 +24,7 @@ TEST(published_check) {
     const void *const images[] = {u8, u16, f32};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int type = GF_U8; type <= GF_F32; type++) {
+            AUTO(result)
             gf_result *result = run(*backend, (gf_format){8, 1, 1, (gf_type)type, false},
                                     images[type], images[type]);
             const gf_table *table = gf_result_table(result, 0);
@@ -38,7 +39,6 @@ TEST(published_check) {
             assert_text(result, 0, BB, "140");
             assert_text(result, 0, MSE, "0");
             assert_text(result, 0, PSNR, "inf");
-            gf_result_free(result);
         }
 }
 
@@ -74,10 +74,10 @@ TEST(cosine_mse_and_psnr) {
 TEST(black_has_no_cosine) {
     const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
     for (const char *const *backend = test_backends(); *backend; backend++) {
+        AUTO(result)
         gf_result *result = run(*backend, (gf_format){2, 1, 1, GF_U8, false}, black, white);
         assert_row(result, 0, (const char *[]){"grey", "0", "0", "130050", "nan", "65025", "0"});
         assert_nan(result, COSINE);
-        gf_result_free(result);
     }
 }
 
@@ -132,8 +132,8 @@ TEST(channels_and_total) {
 /* Rows of white pixels: sums that exceed 32 bits. */
 TEST(white_rows) {
     const size_t width8 = 4000001, width16 = 70000;
-    uint8_t *u8 = test_alloc(width8);
-    uint16_t *u16 = test_alloc(width16 * sizeof *u16);
+    AUTO(free) uint8_t *u8 = test_alloc(width8);
+    AUTO(free) uint16_t *u16 = test_alloc(width16 * sizeof *u16);
     memset(u8, 0xff, width8);
     memset(u16, 0xff, width16 * sizeof *u16);
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -146,19 +146,17 @@ TEST(white_rows) {
             assert_text(result, 0, column, "300638535750000"); /* 70000 * 4294836225 */
         gf_result_free(result);
     }
-    free(u8);
-    free(u16);
 }
 
 /* Compute a result from format.height copies of one record, in two strips. */
 static gf_result *measure(gf_format format, const uint64_t *record) {
     const gf_filter *filter = gf_filter_find("dot");
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_plan *plan;
     void *data;
     gf_result *result;
     assert_ok(gf_plan_new(filter, settings, &format, &plan, &why));
-    unsigned char *rows = test_alloc((size_t)format.height * plan->record);
+    AUTO(free) unsigned char *rows = test_alloc((size_t)format.height * plan->record);
     for (uint64_t y = 0; y < format.height; y++)
         memcpy(rows + y * plan->record, record, plan->record);
     const uint64_t cut = format.height / 3;
@@ -169,8 +167,6 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
     assert_ok(filter->measure->rows(plan, data, &second, &why));
     assert_ok(filter->measure->finish(plan, data, NULL, &why));
     assert_ok(gf_result_new(filter, plan, data, &result, &why));
-    free(rows);
-    gf_settings_free(settings);
     return result;
 }
 
@@ -202,15 +198,15 @@ TEST(totals_past_64_bits) {
  * of a binary64, but their difference is exact. */
 TEST(small_differences_of_large_sums) {
     const uint64_t aa = UINT64_C(65534) * 65534 << 31, ab = aa + 65534;
+    AUTO(result)
     gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
                                 (const uint64_t[]){ab, aa, ab + 65535});
     assert_text(result, 0, MSE, "4.656612873077393e-10"); /* 16 / 2^35 = 2^-31 */
-    gf_result_free(result);
 }
 
 TEST(rejects_rows_too_wide_for_64_bits) {
     const gf_filter *filter = gf_filter_find("dot");
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_format format = {4295098371, 1, 1, GF_U16, false}; /* the largest: 2^64 / 65535^2 */
     gf_format out;
     assert_ok(test_filter_output(filter, settings, &format, &out, &why));
@@ -223,7 +219,6 @@ TEST(rejects_rows_too_wide_for_64_bits) {
     assert_ok(test_filter_output(filter, settings, &format, &out, &why));
     format.type = GF_F32;
     assert_ok(test_filter_output(filter, settings, &format, &out, &why));
-    gf_settings_free(settings);
 }
 
 int main(void) {

@@ -89,9 +89,8 @@ TEST(sums_along_a_row_in_lanes) {
             b[wants[w].large] = 0x1p26f;
             for (int k = 0; k < 2; k++)
                 a[wants[w].ones[k]] = b[wants[w].ones[k]] = 1;
-            gf_result *result = run_f32(*backend, 513, 1, a, b);
+            AUTO(result) gf_result *result = run_f32(*backend, 513, 1, a, b);
             assert_bits(result, AB, wants[w].want);
-            gf_result_free(result);
         }
 }
 

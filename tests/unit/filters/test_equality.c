@@ -89,9 +89,8 @@ TEST(cuda_equals_golden) {
 /* Images in device memory, with random strides and alignments. */
 TEST(device_memory_equals_golden) {
     test_needs_gpu();
-    gf_engine *device = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *device = test_engine(&(gf_engine_options){.backend = "cuda"});
     compare_all((comparison){.backend = "device memory", .device = device}, test_rounds(12));
-    gf_engine_close(device);
 }
 
 /* Compute one strip at every SIMD level, each in a random number of parts. */
@@ -106,8 +105,8 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
             continue;
         test_strip_repaint(&strip);
         size_t bytes = gf_cpu_scratch_bytes(strip.plan);
-        void *scratch = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-        unsigned char *state = aligned_alloc(64, (strip.state_size + 64) & ~(size_t)63);
+        AUTO(free) void *scratch = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+        AUTO(free) unsigned char *state = aligned_alloc(64, (strip.state_size + 64) & ~(size_t)63);
         assert_true(scratch && state);
         if (strip.state)
             memcpy(state, strip.state, strip.state_size);
@@ -117,7 +116,7 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
         if (strip.plan->has_payload)
             capacity = filter->payload->bytes(strip.plan, (strip.out.rows + parts - 1) / parts);
         const size_t stride = (capacity + TEST_MARGIN + 63) & ~(size_t)63;
-        unsigned char *payloads = aligned_alloc(64, parts * stride);
+        AUTO(free) unsigned char *payloads = aligned_alloc(64, parts * stride);
         assert_non_null(payloads);
         memset(payloads, TEST_PAINT, parts * stride);
         for (uint32_t part = 0; part < parts; part++) {
@@ -133,9 +132,6 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
                          seed);
         }
         test_strip_check(&strip, gf_names(GF_NAMES_SIMD)[1 + isa], state, payloads, parts, stride);
-        free(scratch);
-        free(state);
-        free(payloads);
     }
     test_strip_free(&strip);
     return true;

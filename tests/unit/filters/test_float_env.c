@@ -256,12 +256,11 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     *size = 0;
     for (int i = 0; i < 4; i++) {
         size_t more;
-        unsigned char *data = test_bytes(out_paths[i], &more);
+        AUTO(free) unsigned char *data = test_bytes(out_paths[i], &more);
         all = realloc(all, *size + more);
         assert_non_null(all);
         memcpy(all + *size, data, more);
         *size += more;
-        free(data);
     }
     return all;
 }
@@ -276,15 +275,13 @@ TEST(images_in_files) {
     test_fill(&bytes, TEST_SMOOTH, &random);
     test_put(in_directory("in.pfm"), &floats);
     test_put(in_directory("in.png"), &bytes);
-    unsigned char *want = run_files(&hosts[0], "golden", &size);
+    AUTO(free) unsigned char *want = run_files(&hosts[0], "golden", &size);
     for (size_t i = 1; i < HOSTS; i++)
         for (int b = 0; b < 2; b++) {
-            unsigned char *got = run_files(&hosts[i], backends[b], &other);
+            AUTO(free) unsigned char *got = run_files(&hosts[i], backends[b], &other);
             if (size != other || memcmp(want, got, size) != 0)
                 fail_msg("%s, %s: the file differs", hosts[i].name, backends[b]);
-            free(got);
         }
-    free(want);
     test_image_free(&floats);
     test_image_free(&bytes);
 }
@@ -331,7 +328,9 @@ TEST(numbers_as_text) {
         char text[sizeof numbers / sizeof *numbers][40];
         double lo, hi;
         enter(&hosts[i]);
+        AUTO(settings)
         gf_settings *settings = gf_settings_new(smooth->info.params, smooth->info.param_count);
+        AUTO(settings)
         gf_settings *counting = gf_settings_new(hist->info.params, hist->info.param_count);
         for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
             gf_value_format(&numbers[n].value, text[n], sizeof text[n]);
@@ -346,8 +345,6 @@ TEST(numbers_as_text) {
         assert_memory_equal(&gain, &should, sizeof gain);
         assert_true(gf_settings_range(counting, "range", &lo, &hi));
         assert_true(lo == -1e-320 && hi == 0.1);
-        gf_settings_free(settings);
-        gf_settings_free(counting);
     }
 }
 
@@ -361,7 +358,7 @@ static bool count_default(void *count, const gf_batch_done *done) {
 /* A batch calls its callbacks in the default environment, on every thread. */
 TEST(callbacks_of_a_batch) {
     const gf_filter *smooth = gf_filter_find("smooth");
-    test_image image = test_image_new((gf_format){40, 30, 1, GF_U8, false}, 0);
+    AUTO(image) test_image image = test_image_new((gf_format){40, 30, 1, GF_U8, false}, 0);
     test_random random = {5};
     char in[1200], outs[6][1200];
     test_item items[6];
@@ -380,15 +377,13 @@ TEST(callbacks_of_a_batch) {
                                             .files = {.force = true},
                                             .done = count_default,
                                             .context = &count};
-        gf_settings *settings = test_settings(smooth, "");
+        AUTO(settings) gf_settings *settings = test_settings(smooth, "");
         enter(&hosts[i]);
         const gf_status status = test_run_batch(smooth, settings, items, 6, &options, NULL);
         leave(&hosts[i], "gf_run_batch");
         assert_int_equal(status, GF_OK);
         assert_int_equal(count, 6);
-        gf_settings_free(settings);
     }
-    test_image_free(&image);
 }
 
 /* ---- other calls ----------------------------------------------------------------------------- */

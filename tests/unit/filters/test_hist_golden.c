@@ -13,6 +13,7 @@ TEST(published_check) {
                                  {32, 2, 2, GF_F32, true}};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int i = 0; i < 4; i++) {
+            AUTO(result)
             gf_result *result = test_measure(*backend, "hist",
                                              i < 3 ? "bins=8 extract=0 out=-"
                                                    : "bins=8 channel=all extract=0 out=-",
@@ -25,7 +26,6 @@ TEST(published_check) {
                         "0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.1 0.11 0.12");
             assert_non_null(strstr(gf_result_text(result), "Bin 0 [0, 0.125) count: 26\n"));
             assert_non_null(strstr(gf_result_text(result), " 0 0.01 0.02 0.03 "));
-            gf_result_free(result);
         }
 }
 
@@ -195,6 +195,7 @@ TEST(statistics_alone) {
                  {"statistics extract=1 out=-", true}};
     const float v[] = {0.25f, 3};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(result)
         gf_result *result = test_measure("golden", "hist", cases[i].text,
                                          (gf_format){2, 1, 1, GF_F32, false}, v, NULL, NULL);
         bool shown = false;
@@ -204,7 +205,6 @@ TEST(statistics_alone) {
         assert_int_equal(shown, cases[i].bins);
         if (!cases[i].bins)
             assert_null(strstr(gf_result_text(result), "Outside"));
-        gf_result_free(result);
     }
 }
 
@@ -242,12 +242,12 @@ TEST(range_edges) {
                                         "bins=100 range=-50,50"};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int type = GF_U8; type <= GF_F32; type++) {
+            AUTO(result)
             gf_result *result = test_measure(*backend, "hist", cases[type],
                                              (gf_format){101, 1, 1, (gf_type)type, false},
                                              images[type], NULL, NULL);
             for (uint64_t bin = 0; bin < 100; bin++)
                 assert_int_equal(test_cell(result, "bins", "grey", bin).low, bin < 99 ? 1 : 2);
-            gf_result_free(result);
         }
 }
 
@@ -354,6 +354,7 @@ TEST(integer_statistics) {
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
             const gf_format format = {2, 2, 1, i % 2 ? GF_U16 : GF_U8, false};
+            AUTO(result)
             gf_result *result = test_measure(*backend, "hist", cases[i / 2], format,
                                              i % 2 ? (const void *)words : bytes, NULL, NULL);
             assert_string_equal(gf_result_table(result, 0)->name, "statistics");
@@ -373,7 +374,6 @@ TEST(integer_statistics) {
                 test_column(result, "bins", "grey", "1 1");
             else if (i / 2 > 0)
                 test_column(result, "bins", "grey", "4 0 0");
-            gf_result_free(result);
         }
 }
 
@@ -439,13 +439,13 @@ TEST(statistics_of_many_samples) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {1 << 24, 1 << 24, 1, GF_U16, false};
     const gf_measure_options keep = {.name = "x"};
-    gf_settings *settings = test_settings(hist, "bins=65536 statistics");
+    AUTO(settings) gf_settings *settings = test_settings(hist, "bins=65536 statistics");
     for (uint64_t more = 0; more < 2; more++) {
         gf_plan *plan;
-        gf_result *result;
+        AUTO(result) gf_result *result;
         void *data;
         assert_ok(gf_plan_new(hist, settings, &format, &plan, NULL));
-        uint64_t *counts = calloc(1, (size_t)plan->state_bytes);
+        AUTO(free) uint64_t *counts = calloc(1, (size_t)plan->state_bytes);
         assert_non_null(counts);
         counts[0] = (UINT64_C(1) << 47) + more;
         counts[65535] = UINT64_C(1) << 47;
@@ -454,10 +454,7 @@ TEST(statistics_of_many_samples) {
         assert_ok(gf_result_new(hist, plan, data, &result, NULL));
         test_column(result, "statistics", "count", more ? "281474976710657" : "281474976710656");
         test_column(result, "statistics", "std", more ? "" : "32767.5");
-        gf_result_free(result);
-        free(counts);
     }
-    gf_settings_free(settings);
 }
 
 /* NaN is excluded, -0 precedes 0. Percentiles keep 8 significant bits: 10.02 becomes 10 and -7.77
@@ -509,8 +506,8 @@ TEST(float_sums_are_ordered) {
 /* Counts exceed 2^32: states merge exactly. */
 TEST(states_merge) {
     const gf_filter *filter = gf_filter_find("hist");
-    gf_settings *settings = test_settings(filter, "bins=2");
-    gf_plan *plan = calloc(1, filter->plan_bytes);
+    AUTO(settings) gf_settings *settings = test_settings(filter, "bins=2");
+    AUTO(free) gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
     plan->in = (gf_format){1, 1, 1, GF_F32, false};
     plan->inputs = 1;
@@ -523,8 +520,6 @@ TEST(states_merge) {
     assert_true(counts[0] == UINT64_C(0x100000001));
     assert_true(counts[1] == (UINT64_C(1) << 63) + 5);
     assert_true(counts[2] == UINT64_C(1) << 34);
-    gf_settings_free(settings);
-    free(plan);
 }
 
 TEST(rejects_invalid_settings) {
@@ -553,7 +548,7 @@ TEST(rejects_invalid_settings) {
                                         pixel, 0, &why),
                      GF_USAGE, invalid[i].part);
     }
-    gf_settings *settings = test_settings(gf_filter_find("hist"), "");
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     static const char *const ranges[] = {"1",    "1,1", "2,1", "nan,1",          "0,inf",
                                          "1,2,", ",2",  "1;2", "-1e308,1.7e308", "0x1,2"};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
@@ -561,7 +556,6 @@ TEST(rejects_invalid_settings) {
     assert_ok(gf_settings_set(settings, "range", "-0.5,1e3", NULL));
     assert_int_equal(gf_settings_set(settings, "bins", "0", NULL), GF_USAGE);
     assert_int_equal(gf_settings_set(settings, "bins", "65537", NULL), GF_USAGE);
-    gf_settings_free(settings);
 }
 
 /* Samples held until the end count against --max-memory. */
@@ -580,11 +574,13 @@ TEST(kept_samples_are_bounded) {
 TEST(payloads_that_exceed_their_memory_are_rejected) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {4, 4, 1, GF_U8, false};
-    gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");
-    gf_plan *plan;
+    AUTO(settings) gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");
+    AUTO(free) gf_plan *plan;
     assert_ok(gf_plan_new(hist, settings, &format, &plan, NULL));
     const size_t stride = hist->payload->bytes(plan, 2);
-    gf_payloads golden = {calloc(2, stride), stride, 2}, got = {calloc(2, stride), stride, 2};
+    AUTO(free)
+    gf_payloads golden = {calloc(2, stride), stride, 2},
+                got = {calloc(2, stride), stride, 2};
     assert_non_null(golden.data);
     assert_non_null(got.data);
     char where[200] = "";
@@ -596,10 +592,6 @@ TEST(payloads_that_exceed_their_memory_are_rejected) {
     *count = 9; /* fewer than all 16 samples of the rows */
     assert_true(hist->payload->differ(plan, 4, &golden, &got, where, sizeof where));
     assert_string_equal(where, "the offsets of the extracted samples are inconsistent");
-    free(golden.data);
-    free(got.data);
-    free(plan);
-    gf_settings_free(settings);
 }
 
 int main(void) {

@@ -97,7 +97,7 @@ static void run_golden(const char *parameters, const test_image *in, const test_
 
 TEST(published_check) {
     gf_format format = {.width = 1024, .height = 1, .channels = 1, .type = GF_F32};
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     for (unsigned i = 0; i < 1024; i++) {
         float x = (float)(i % 10) + (float)i / 100.0f;
         memcpy(in.rows.data + 4 * i, &x, sizeof x);
@@ -111,14 +111,12 @@ TEST(published_check) {
         run_on(backends[i], "tile=256", &in, &out);
         assert_memory_equal(out.rows.data, want, sizeof want);
     }
-    test_image_free(&in);
-    test_image_free(&out);
 }
 
 /* T = 3a+6b+11c+11d+11e+8f+5g, F = 33 T / 1250: the default chain in integers, inside the row. */
 TEST(default_chain_by_hand) {
     gf_format format = {.width = 9, .height = 1, .channels = 1, .type = GF_U8};
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     const unsigned char row[] = {10, 20, 30, 40, 50, 60, 70, 80, 90};
     memcpy(in.rows.data, row, sizeof row);
     run_golden("", &in, &out);
@@ -129,13 +127,11 @@ TEST(default_chain_by_hand) {
     assert_int_equal(out.rows.data[0], 30);
     /* x = 8: B8 = 1.1*240/3 = 88, B7 = 1.1*300/4 = 82.5; 170.5 * 0.6 = 102.3 */
     assert_int_equal(out.rows.data[8], 102);
-    test_image_free(&in);
-    test_image_free(&out);
 }
 
 TEST(store_clamps_and_rounds_to_even) {
     gf_format format = {.width = 1, .height = 6, .channels = 1, .type = GF_U8};
-    test_image in = test_image_new(format, 3), out = test_image_new(format, 5);
+    AUTO(image) test_image in = test_image_new(format, 3), out = test_image_new(format, 5);
     const unsigned char values[] = {1, 3, 5, 0, 255, 200};
     for (unsigned y = 0; y < 6; y++)
         *gf_row(&in.rows, y) = values[y];
@@ -148,14 +144,12 @@ TEST(store_clamps_and_rounds_to_even) {
     for (unsigned y = 0; y < 6; y++)
         assert_int_equal(*gf_row(&out.rows, y), clamped[y]);
     assert_true(test_margins_intact(&out));
-    test_image_free(&in);
-    test_image_free(&out);
 }
 
 /* A NaN affects only the outputs whose window contains it: 2 (blur) + 1 (smooth) on each side. */
 TEST(nan_stays_in_its_window) {
     gf_format format = {.width = 16, .height = 1, .channels = 1, .type = GF_F32};
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     memset(in.rows.data, 0, 64);
     const uint32_t odd_nan = 0xffc12345, canonical = 0x7fc00000;
     memcpy(in.rows.data + 4 * 8, &odd_nan, 4);
@@ -165,8 +159,6 @@ TEST(nan_stays_in_its_window) {
         memcpy(&bits, out.rows.data + 4 * i, sizeof bits);
         assert_int_equal(bits, i >= 5 && i <= 11 ? canonical : 0);
     }
-    test_image_free(&in);
-    test_image_free(&out);
 }
 
 TEST(flat_images_keep_their_brightness) {
@@ -176,7 +168,7 @@ TEST(flat_images_keep_their_brightness) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (unsigned value = 0; value <= 65535; value += value < 65000 ? 509 : 1) {
             gf_format format = {.width = 260, .height = 5, .channels = 1, .type = GF_U16};
-            test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+            AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
             for (uint64_t i = 0; i < format.width * format.height; i++) {
                 uint16_t v = (uint16_t)value;
                 memcpy(in.rows.data + 2 * i, &v, sizeof v);
@@ -184,8 +176,6 @@ TEST(flat_images_keep_their_brightness) {
             run_golden(cases[c], &in, &out);
             if (!test_same(&in, &out, cases[c]))
                 fail_msg("a flat image of %u did not stay flat", value);
-            test_image_free(&in);
-            test_image_free(&out);
         }
 }
 
@@ -194,7 +184,7 @@ TEST(alpha_is_untouched) {
     for (uint32_t channels = 2; channels <= 4; channels += 2)
         for (int type = GF_U8; type <= GF_F32; type++) {
             gf_format format = {33, 9, channels, (gf_type)type, channels % 2 == 0};
-            test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+            AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
             test_fill(&in, TEST_EXTREMES, &random);
             run_golden("axis=xy", &in, &out);
             size_t bytes = gf_type_bytes(format.type);
@@ -203,48 +193,38 @@ TEST(alpha_is_untouched) {
                     size_t at = (size_t)(x * channels + channels - 1) * bytes;
                     assert_memory_equal(gf_row(&in.rows, y) + at, gf_row(&out.rows, y) + at, bytes);
                 }
-            test_image_free(&in);
-            test_image_free(&out);
         }
 }
 
 TEST(xy_is_x_then_y_unrounded) {
     test_random random = {11};
     gf_format format = {40, 30, 1, GF_F32, false};
-    test_image in = test_image_new(format, 0), x = test_image_new(format, 0);
-    test_image xy = test_image_new(format, 0), both = test_image_new(format, 0);
+    AUTO(image) test_image in = test_image_new(format, 0), x = test_image_new(format, 0);
+    AUTO(image) test_image xy = test_image_new(format, 0), both = test_image_new(format, 0);
     test_fill(&in, TEST_UNIFORM, &random);
     run_golden("axis=x radius=3", &in, &x);
     run_golden("axis=y radius=3", &x, &xy);
     run_golden("axis=xy radius=3", &in, &both);
     assert_true(test_same(&xy, &both, "x, then y, on f32"));
-    test_image_free(&in);
-    test_image_free(&x);
-    test_image_free(&xy);
-    test_image_free(&both);
 }
 
 TEST(tiles_are_rows_of_their_own) {
     test_random random = {13};
     gf_format format = {25, 3, 3, GF_U16, false};
-    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     test_fill(&in, TEST_UNIFORM, &random);
     run_golden("tile=10 radius=4", &in, &out);
     for (uint64_t begin = 0; begin < 25; begin += 10) {
         gf_format part = format;
         part.width = begin == 20 ? 5 : 10;
-        test_image cut = test_image_new(part, 0), alone = test_image_new(part, 0);
+        AUTO(image) test_image cut = test_image_new(part, 0), alone = test_image_new(part, 0);
         for (uint64_t y = 0; y < 3; y++)
             memcpy(gf_row(&cut.rows, y), gf_row(&in.rows, y) + begin * 6, gf_row_bytes(&part));
         run_golden("radius=4", &cut, &alone);
         for (uint64_t y = 0; y < 3; y++)
             assert_memory_equal(gf_row(&alone.rows, y), gf_row(&out.rows, y) + begin * 6,
                                 gf_row_bytes(&part));
-        test_image_free(&cut);
-        test_image_free(&alone);
     }
-    test_image_free(&in);
-    test_image_free(&out);
 }
 
 int main(void) {

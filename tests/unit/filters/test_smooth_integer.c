@@ -7,12 +7,11 @@
 
 static bool plan_of(const char *text, gf_type type, gf_smooth_plan *plan) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     *plan = (gf_smooth_plan){
         .head = {.in = {.width = 100, .height = 1, .channels = 1, .type = type}, .inputs = 1}};
     plan->head.out = plan->head.in;
     const gf_status status = filter->plan(settings, &plan->head, NULL);
-    gf_settings_free(settings);
     return status == GF_OK;
 }
 

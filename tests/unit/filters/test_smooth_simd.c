@@ -9,10 +9,9 @@
 
 static gf_plan *plan_of(const char *text, gf_format format) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
     assert_ok(gf_plan_new(filter, settings, &format, &plan, &why));
-    gf_settings_free(settings);
     return plan;
 }
 
@@ -56,9 +55,8 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
 TEST(every_sum_rounds_correctly) {
     check_every_sum("", 33, 1250, 8); /* 625, 1875, ..., 9375; larger sums are 255 */
     check_every_sum("keep-brightness", 1, 55, 0);
-    gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8, false});
+    AUTO(free) gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8, false});
     assert_null(gf_smooth_exact_of((const gf_smooth_plan *)other));
-    free(other);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -66,14 +64,15 @@ TEST(every_sum_rounds_correctly) {
 /* Compare golden and the CPU function at every level, in `parts` parts. */
 static void compare(const char *text, const test_image *in, uint32_t parts, const char *what) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_plan *plan = plan_of(text, in->format);
-    test_image want = test_image_new(in->format, 0);
+    AUTO(free) gf_plan *plan = plan_of(text, in->format);
+    AUTO(image) test_image want = test_image_new(in->format, 0);
     const gf_strip golden = {.in = {in->rows}, .out = want.rows};
     assert_ok(filter->golden(plan, &golden, NULL));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
-        test_image got = test_image_new(in->format, 5);
+        AUTO(image) test_image got = test_image_new(in->format, 5);
+        AUTO(free)
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
         assert_non_null(scratch);
         const gf_strip strip = {.in = {in->rows}, .out = got.rows};
@@ -86,11 +85,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
             fail_msg("%s differs from golden", whole);
         if (!test_margins_intact(&got))
             fail_msg("%s: wrote outside its rows", whole);
-        free(scratch);
-        test_image_free(&got);
     }
-    test_image_free(&want);
-    free(plan);
 }
 
 /* Fill an image with content of one of five kinds. */
@@ -144,7 +139,7 @@ TEST(images_full_of_ties) {
         format.alpha = format.channels % 2 == 0 && round % 4 != 0;
         if (test_below(&random, 6) == 0)
             format.width = wide[test_below(&random, sizeof wide / sizeof wide[0])];
-        test_image in = test_image_new(format, (size_t)test_below(&random, 3));
+        AUTO(image) test_image in = test_image_new(format, (size_t)test_below(&random, 3));
         const unsigned kind = (unsigned)test_below(&random, 5);
         fill(&in, kind, &random);
         char what[128];
@@ -152,7 +147,6 @@ TEST(images_full_of_ties) {
                  format.width, format.height, format.channels, kind);
         compare(cases[test_below(&random, sizeof cases / sizeof cases[0])], &in,
                 (uint32_t)(1 + test_below(&random, 5)), what);
-        test_image_free(&in);
     }
 }
 
@@ -174,11 +168,10 @@ TEST(every_case_of_black_and_white) {
 TEST(flat_images) {
     for (unsigned value = 0; value < 256; value++) {
         const gf_format format = {200, 1, 1, GF_U8, false};
-        test_image in = test_image_new(format, 0);
+        AUTO(image) test_image in = test_image_new(format, 0);
         memset(in.rows.data, (int)value, 200);
         in.rows.data[value % 200] = (unsigned char)(value * 7);
         compare("", &in, 1, "flat");
-        test_image_free(&in);
     }
 }
 
@@ -192,9 +185,9 @@ static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
 
 /* All ties are detected, at any position. Other samples are not. */
 TEST(ties_are_counted) {
-    gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8, false});
-    uint8_t *in = calloc(4096 + 6, 1), *out = calloc(4096, 1);
-    void *scratch = aligned_alloc(64, gf_smooth_u8_bytes((const gf_smooth_plan *)plan));
+    AUTO(free) gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8, false});
+    AUTO(free) uint8_t *in = calloc(4096 + 6, 1), *out = calloc(4096, 1);
+    AUTO(free) void *scratch = aligned_alloc(64, gf_smooth_u8_bytes((const gf_smooth_plan *)plan));
     assert_true(in && out && scratch);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -218,10 +211,6 @@ TEST(ties_are_counted) {
         memset(in, 125, 4096 + 6);
         assert_false(gf_smooth_u8_row(&by, in + 3, out, 4096));
     }
-    free(in);
-    free(out);
-    free(scratch);
-    free(plan);
 }
 
 /* Few wide rows are split, so that every part has work. */
@@ -229,11 +218,12 @@ TEST(few_wide_rows_are_cut) {
     test_random random = {5};
     for (int type = GF_U8; type <= GF_F32; type++) {
         const gf_format format = {70000, 2, 3, (gf_type)type, false};
-        test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+        AUTO(image) test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
         test_fill(&in, TEST_UNIFORM, &random);
         compare("", &in, 7, "few rows");
-        gf_plan *plan = plan_of("", format);
+        AUTO(free) gf_plan *plan = plan_of("", format);
         const gf_filter *filter = gf_filter_find("smooth");
+        AUTO(free)
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
         const gf_strip strip = {.in = {in.rows}, .out = out.rows};
         filter->cpu.run[GF_ISA_PORTABLE](plan, &strip, 5, 7, scratch);
@@ -243,10 +233,6 @@ TEST(few_wide_rows_are_cut) {
         assert_true(test_painted(gf_row(&out.rows, 1), gf_row(&out.rows, 1) + 20000 * sample));
         assert_true(
             test_painted(gf_row(&out.rows, 1) + 60100 * sample, gf_row(&out.rows, 1) + bytes));
-        free(scratch);
-        free(plan);
-        test_image_free(&in);
-        test_image_free(&out);
     }
 }
 

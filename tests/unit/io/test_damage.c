@@ -54,10 +54,9 @@ static unsigned char *damage_pixels(const gf_format *format) {
 static void make_written(const damage_case *kind, const char *path) {
     const gf_format format = {WIDTH, HEIGHT, kind->channels, kind->type, kind->channels == 4};
     const gf_file_options options = {.write.tiff_compression = kind->compression, .force = true};
-    unsigned char *pixels = damage_pixels(&format);
+    AUTO(free) unsigned char *pixels = damage_pixels(&format);
     if (save_image(path, &format, pixels, NULL, &options, 5, &why) != GF_OK)
         fail_msg("%s: %s", kind->name, why.message);
-    free(pixels);
 }
 
 static void make_png(const damage_case *kind, const char *path) {
@@ -70,10 +69,9 @@ static void make_png(const damage_case *kind, const char *path) {
                            .interlaced = kind->interlaced,
                            .transparent = kind->palette,
                            .idat_bytes = 700};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path, file.data, file.size);
-    free(file.data);
 }
 
 static void make_jpeg_file(const damage_case *kind, const char *path) {
@@ -85,9 +83,8 @@ static void make_jpeg_file(const damage_case *kind, const char *path) {
                               .arithmetic = kind->arithmetic,
                               .optimized = kind->packed,
                               .restart = kind->value};
-    jpeg_file file = make_jpeg(&shape, 5, NULL);
+    AUTO(free) jpeg_file file = make_jpeg(&shape, 5, NULL);
     put_bytes(path, file.data, file.size);
-    free(file.data);
 }
 
 static void damage_put(const char *path, small_file file) {
@@ -96,7 +93,7 @@ static void damage_put(const char *path, small_file file) {
 }
 
 static void make_gif(const damage_case *kind, const char *path) {
-    unsigned char *pixels = damage_pixels(&(gf_format){WIDTH, HEIGHT, 1, GF_U8, false});
+    AUTO(free) unsigned char *pixels = damage_pixels(&(gf_format){WIDTH, HEIGHT, 1, GF_U8, false});
     small_file file = gif_begin(WIDTH, HEIGHT, 8, 0);
     gif_add(
         &file, 8,
@@ -104,7 +101,6 @@ static void make_gif(const damage_case *kind, const char *path) {
             .width = WIDTH, .height = HEIGHT, .indices = pixels, .interlaced = kind->interlaced});
     gif_end(&file);
     damage_put(path, file);
-    free(pixels);
 }
 
 /* Append a row as runs and literals of at least three indices. */
@@ -138,7 +134,7 @@ static void make_bmp(const damage_case *kind, const char *path) {
                            .compression = kind->packed,
                            .colors = kind->palette ? 1u << kind->value : 0};
     const size_t row = (WIDTH * kind->value + 31) / 32 * 4;
-    unsigned char *pixels = damage_pixels(&(gf_format){row, HEIGHT, 1, GF_U8, false});
+    AUTO(free) unsigned char *pixels = damage_pixels(&(gf_format){row, HEIGHT, 1, GF_U8, false});
     small_file file = bmp_begin(&spec);
     for (size_t y = 0; y < HEIGHT && kind->packed; y++)
         damage_put_runs(&file, pixels + y * row, WIDTH);
@@ -147,7 +143,6 @@ static void make_bmp(const damage_case *kind, const char *path) {
     else
         small_put(&file, pixels, row * HEIGHT);
     damage_put(path, file);
-    free(pixels);
 }
 
 /* value: bits per pixel. */
@@ -159,11 +154,10 @@ static void make_tga(const damage_case *kind, const char *path) {
                            .colors = kind->palette ? 256 : 0,
                            .color_bits = 24};
     const size_t row = WIDTH * kind->value / 8;
-    unsigned char *pixels = damage_pixels(&(gf_format){row, HEIGHT, 1, GF_U8, false});
+    AUTO(free) unsigned char *pixels = damage_pixels(&(gf_format){row, HEIGHT, 1, GF_U8, false});
     small_file file = tga_begin(&spec);
     small_put(&file, pixels, row * HEIGHT);
     damage_put(path, file);
-    free(pixels);
 }
 
 static void make_psd(const damage_case *kind, const char *path) {
@@ -174,10 +168,10 @@ static void make_psd(const damage_case *kind, const char *path) {
                            .depth = depth,
                            .mode = 3,
                            .packed = kind->packed};
+    AUTO(free)
     unsigned char *pixels = damage_pixels(
         &(gf_format){(uint64_t)WIDTH * depth / 8, HEIGHT, kind->channels, GF_U8, false});
     damage_put(path, psd_make(&spec, pixels));
-    free(pixels);
 }
 
 /* ---- the formats ----------------------------------------------------------------------------- */
@@ -309,7 +303,7 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
         /* A copy of exact size, so that sanitizers detect reads past the end. */
         const size_t length = how == CUT ? at : size, left = size - at,
                      wanted = zeros[at / step % 3], n = wanted < left ? wanted : left;
-        unsigned char *changed = test_alloc(length);
+        AUTO(free) unsigned char *changed = test_alloc(length);
         memcpy(changed, data, length);
         if (how == ZERO)
             memset(changed + at, 0, n);
@@ -317,7 +311,6 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
             changed[at] ^= (unsigned char)(1 << at / step % 8);
         if (how == CUT || memcmp(changed, data, length) != 0)
             damage_try(kind, intact, changed, length, at, &count);
-        free(changed);
     }
     return count;
 }
@@ -328,7 +321,7 @@ static void damage_check(const damage_case *kind) {
     size_t size;
     snprintf(name, sizeof name, "x.%s", kind->extension);
     kind->make(kind, in_directory(name));
-    unsigned char *data = test_bytes(in_directory(name), &size);
+    AUTO(free) unsigned char *data = test_bytes(in_directory(name), &size);
     damage_image intact = damage_read(kind, data, size, &why);
     if (!intact.pixels || intact.reported)
         fail_msg("%s: the intact file: %s", kind->name, why.message);
@@ -345,7 +338,6 @@ static void damage_check(const damage_case *kind) {
         silent += count.silent;
     }
     free(intact.pixels);
-    free(data);
 }
 
 TEST(notices_damage_in_every_format) {

@@ -18,10 +18,9 @@ static void assert_format(const gf_format *format, uint64_t width, uint64_t heig
 }
 
 static void put_png(const char *name, const png_spec *spec) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(spec, &file, NULL, NULL);
     put_bytes(in_directory(name), file.data, file.size);
-    free(file.data);
 }
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
@@ -187,16 +186,14 @@ TEST(loads_images) {
     static const char *const names[] = {"x.png", "x.pam", "x.pfm"};
     for (uint32_t i = 0; i < 3; i++) {
         const gf_format *format = &formats[i];
-        unsigned char *expected = random_pixels(format, i);
+        AUTO(free) unsigned char *expected = random_pixels(format, i);
         gf_format got;
-        void *pixels;
+        AUTO(free) void *pixels;
         const gf_file_options options = {.force = true};
         assert_ok(save_image(in_directory(names[i]), format, expected, NULL, &options, 2, &why));
         assert_ok(gf_load_file(in_directory(names[i]), NULL, &got, &pixels, NULL, &why));
         assert_format(&got, format->width, format->height, format->channels, format->type);
         assert_memory_equal(pixels, expected, gf_row_bytes(format) * format->height);
-        free(pixels);
-        free(expected);
     }
 }
 

@@ -89,9 +89,8 @@ TEST(writes_standard_output) {
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    unsigned char *data = test_bytes(in_directory("out"), &size);
+    AUTO(free) unsigned char *data = test_bytes(in_directory("out"), &size);
     assert_memory_equal(data, "\x89PNG", 4);
-    free(data);
 }
 
 int main(void) {

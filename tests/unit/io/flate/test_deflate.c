@@ -105,9 +105,9 @@ static void check_inflates(const unsigned char *coded, size_t size, const unsign
 TEST(zlib_decodes_every_block) {
     test_random random = {test_environment("GF_TEST_SEED", 72)};
     const size_t max = GF_DEFLATE_BLOCK;
-    unsigned char *back = malloc(max + 1);
-    unsigned char *out = malloc(gf_deflate_bound(max) + TEST_MARGIN);
-    unsigned char *other = malloc(gf_deflate_bound(max) + TEST_MARGIN);
+    AUTO(free) unsigned char *back = malloc(max + 1);
+    AUTO(free) unsigned char *out = malloc(gf_deflate_bound(max) + TEST_MARGIN);
+    AUTO(free) unsigned char *other = malloc(gf_deflate_bound(max) + TEST_MARGIN);
     assert_true(back && out && other);
     for (int round = 0; round < 700; round++) {
         const size_t n = round < 90         ? (size_t)round + 1
@@ -116,7 +116,7 @@ TEST(zlib_decodes_every_block) {
                          : round % 100 < 5  ? 65530 + test_below(&random, 12)
                                             : 1 + test_below(&random, 5000);
         const int last = round % 2;
-        unsigned char *src = test_alloc(n); /* exact size for sanitizers */
+        AUTO(free) unsigned char *src = test_alloc(n); /* exact size for sanitizers */
         fill(src, n, round % CONTENTS, &random);
         for (int matches = 0; matches < 2; matches++) {
             const size_t size = write_block(GF_ISA_PORTABLE, matches, src, n, last, out);
@@ -127,19 +127,15 @@ TEST(zlib_decodes_every_block) {
                     assert_memory_equal(other, out, size);
                 }
         }
-        free(src);
     }
-    free(back);
-    free(out);
-    free(other);
 }
 
 /* Eight bytes occur once each. Every other byte occurs twice as often as the previous one. An
  * unlimited code would exceed the maximum length. Symbols with the longest codes are adjacent. */
 TEST(the_longest_codes_fit) {
     enum { RARE = 8, LEVELS = 14, N = RARE << LEVELS };
-    unsigned char *src = malloc(N), *out = malloc(gf_deflate_bound(N) + TEST_MARGIN);
-    unsigned char *back = malloc(N + 1);
+    AUTO(free) unsigned char *src = malloc(N), *out = malloc(gf_deflate_bound(N) + TEST_MARGIN);
+    AUTO(free) unsigned char *back = malloc(N + 1);
     assert_true(src && out && back);
     for (size_t shift = 0; shift < 40; shift++) {
         size_t n = 0;
@@ -156,9 +152,6 @@ TEST(the_longest_codes_fit) {
                 check_inflates(out, size, src, N, 1, back);
             }
     }
-    free(src);
-    free(out);
-    free(back);
 }
 
 /* Check that repeated rows are found, although the matcher skips through noise in long steps: only
@@ -178,12 +171,11 @@ TEST(repeated_rows_are_found) {
  * distance, which costs few bits. */
 TEST(cut_matches_continue) {
     enum { ROW = 2001, ROWS = 130 };
-    unsigned char *src = test_alloc(ROW * ROWS);
+    AUTO(free) unsigned char *src = test_alloc(ROW * ROWS);
     for (size_t i = 0; i < ROW * ROWS; i++)
         src[i] = (unsigned char)(i % ROW ? 192 + ((i % ROW - 1) / 8 + i / ROW / 8) % 2 * 63 : 0);
     gf_deflate_plan_matches(src, ROW * ROWS, 1, ROW, seen, plan);
     assert_in_range(plan->bits, 0, 8 * 2500);
-    free(src);
 }
 
 /* Search for patterns within the range, at both ends and just outside; some differ by one bit. */
@@ -218,7 +210,7 @@ TEST(patterns_are_found) {
 /* Check that tiles of noise recur at any offset within a row; noise and flat areas do not. */
 TEST(tiles_recur) {
     enum { N = 1 << 17, TILE = 5000 };
-    unsigned char *src = test_alloc(N);
+    AUTO(free) unsigned char *src = test_alloc(N);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
@@ -240,7 +232,6 @@ TEST(tiles_recur) {
         memcpy(src + N / 2, src, N / 2);
         assert_false(gf_deflate_has_repeats(simd, src, N));
     }
-    free(src);
 }
 
 /* Check the runs planner on runs and the matches planner on matches. */

@@ -37,7 +37,7 @@ static void run(const unsigned char *stream, size_t size, gf_isa isa, bool wide,
         /* A copy without bytes before or after it, so that sanitizers detect wrong reads. */
         const size_t piece = max == 0 ? size : given + 1 + (size_t)test_below(random, max);
         given = piece < size ? piece : size;
-        unsigned char *copy = test_alloc(given - at + PADDING);
+        AUTO(free) unsigned char *copy = test_alloc(given - at + PADDING);
         memcpy(copy, stream + at, given - at);
         memset(copy + given - at, 0xff, PADDING);
         gf_inflate_set_input(&inflate, copy, bit, copy + given - at, given == size);
@@ -52,7 +52,6 @@ static void run(const unsigned char *stream, size_t size, gf_isa isa, bool wide,
         } while (to->result == GF_INFLATE_NEEDS_OUTPUT ||
                  (to->result == GF_INFLATE_VALID && !inflate.last));
         at += (size_t)(gf_inflate_position(&inflate, &bit) - copy);
-        free(copy);
     } while (to->result == GF_INFLATE_NEEDS_INPUT);
     to->size = (size_t)(out.next - memory) >> wide;
     for (size_t i = 0; i < to->size; i++)

@@ -185,7 +185,7 @@ TEST(results_equal_those_of_zlib) {
         const size_t size = test_below(&random, 4) == 0 ? (size_t)test_below(&random, whole + 1)
                                                         : whole + (size_t)test_below(&random, 20);
         /* A copy of the exact size, so that sanitizers detect reads past its end. */
-        unsigned char *data = test_alloc(size + (size == 0));
+        AUTO(free) unsigned char *data = test_alloc(size + (size == 0));
         memcpy(data, made.bytes, size);
         const gf_inflate_result got = gf_inflate_header_read(data, size, bit, &ours);
         const gf_inflate_result wanted = by_zlib(data, size, bit, &theirs);
@@ -200,7 +200,6 @@ TEST(results_equal_those_of_zlib) {
             assert_int_equal(ours.bytes, theirs.bytes);
             assert_int_equal(ours.stored, data[ours.bytes - 4] | data[ours.bytes - 3] << 8);
         }
-        free(data);
     }
     print_message("%lu valid, %lu truncated, %lu invalid\n", (unsigned long)count[GF_INFLATE_VALID],
                   (unsigned long)count[GF_INFLATE_TRUNCATED],

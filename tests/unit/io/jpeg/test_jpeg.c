@@ -63,10 +63,10 @@ TEST(decodes_as_libjpeg) {
     static const uint64_t strips[] = {1, 3, 16, 1000};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
-        unsigned char *expected = decode_jpeg(&file);
+        AUTO(free) unsigned char *expected = decode_jpeg(&file);
         for (size_t s = 0; s < sizeof strips / sizeof *strips; s++) {
             gf_format format;
-            unsigned char *pixels;
+            AUTO(free) unsigned char *pixels;
             if (load_jpeg(file.data, file.size, NULL, strips[s], &format, &pixels, NULL, &why))
                 fail_msg("%zu: %s", i, why.message);
             assert_int_equal(format.width, shapes[i].width);
@@ -74,9 +74,7 @@ TEST(decodes_as_libjpeg) {
             assert_int_equal(format.channels, shapes[i].components);
             assert_int_equal(format.type, GF_U8);
             assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
-            free(pixels);
         }
-        free(expected);
         free(file.data);
     }
 }
@@ -117,14 +115,13 @@ TEST(encodes_as_libjpeg) {
                 const gf_format format = {sizes[i][0], sizes[i][1], channels, GF_U8,
                                           channels % 2 == 0};
                 const gf_file_options options = {.write.quality = qualities[q], .force = true};
-                unsigned char *pixels = random_pixels(&format, channels);
+                AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
                 assert_ok(save_image(in_directory("o.jpg"), &format, pixels, NULL, &options,
                                      1 + 3 * q, &why));
                 jpeg_file file =
                     encode_with_libjpeg(&format, pixels, qualities[q] ? (int)qualities[q] : 95);
                 assert_bytes(in_directory("o.jpg"), file.data, file.size);
                 free(file.data);
-                free(pixels);
             }
 }
 
@@ -191,28 +188,26 @@ static void assert_all_items(const gf_metadata *metadata, bool jpeg) {
 
 static gf_metadata load_metadata(const char *name) {
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     gf_metadata metadata;
     assert_ok(load_image(in_directory(name), NULL, 16, &format, &pixels, &metadata, &why));
-    free(pixels);
     return metadata;
 }
 
 static void save_with(const char *name, const gf_metadata *metadata) {
     const gf_format format = {8, 8, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     assert_ok(save_image(in_directory(name), &format, pixels, metadata, &options, 8, &why));
-    free(pixels);
 }
 
 /* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
 TEST(carries_metadata) {
     const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, put_all);
-    gf_metadata items, chunks;
+    AUTO(free) jpeg_file file = make_jpeg(&shape, 1, put_all);
+    AUTO(metadata) gf_metadata items, chunks;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
-    gf_metadata first = load_metadata("a.jpg");
+    AUTO(metadata) gf_metadata first = load_metadata("a.jpg");
     assert_all_items(&first, true);
     assert_int_equal(gf_metadata_lost(&first, GF_FORM_JPEG), 0);
     assert_int_equal(gf_metadata_lost(&first, GF_FORM_PNG), GF_DROPPED_IPTC | GF_DROPPED_OTHER);
@@ -221,7 +216,7 @@ TEST(carries_metadata) {
                          GF_DROPPED_IPTC | GF_DROPPED_RESOLUTION | GF_DROPPED_TEXT |
                          GF_DROPPED_OTHER);
     save_with("b.jpg", &first);
-    gf_metadata second = load_metadata("b.jpg");
+    AUTO(metadata) gf_metadata second = load_metadata("b.jpg");
     assert_all_items(&second, true);
     assert_int_equal(second.count, first.count);
     save_with("c.png", &second);
@@ -234,14 +229,8 @@ TEST(carries_metadata) {
     assert_ok(gf_metadata_to_items(&chunks, &items, "c.png", NULL));
     assert_all_items(&items, false);
     save_with("d.jpg", &chunks);
-    gf_metadata last = load_metadata("d.jpg");
+    AUTO(metadata) gf_metadata last = load_metadata("d.jpg");
     assert_all_items(&last, false);
-    gf_metadata_clear(&first);
-    gf_metadata_clear(&second);
-    gf_metadata_clear(&chunks);
-    gf_metadata_clear(&items);
-    gf_metadata_clear(&last);
-    free(file.data);
 }
 
 static void put_profile_pieces(j_compress_ptr jpeg) {
@@ -282,10 +271,9 @@ TEST(joins_the_pieces_of_a_profile) {
         file = make_jpeg(&shape, 1, damaged[i]);
         put_bytes(in_directory("a.jpg"), file.data, file.size);
         free(file.data);
-        gf_metadata metadata = load_metadata("a.jpg");
+        AUTO(metadata) gf_metadata metadata = load_metadata("a.jpg");
         assert_null(gf_metadata_find(&metadata, GF_ITEM_ICC));
         assert_string_equal(metadata.damaged, GF_ITEM_ICC);
-        gf_metadata_clear(&metadata);
     }
 }
 
@@ -335,7 +323,7 @@ TEST(reports_metadata_that_is_too_large) {
     const gf_format format = {8, 8, 3, GF_U8, false};
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
         for (size_t extra = 0; extra < 2; extra++) {
-            gf_metadata metadata;
+            AUTO(metadata) gf_metadata metadata;
             gf_sink *sink;
             metadata = (gf_metadata){0};
             memcpy(large, items[i].head, sizeof items[i].head);
@@ -344,7 +332,6 @@ TEST(reports_metadata_that_is_too_large) {
                 gf_sink_open(in_directory("o.jpg"), &format, &metadata, NULL, 1, &sink, NULL));
             assert_int_equal(sink->dropped, extra ? items[i].kind : 0);
             sink->ops->close(sink);
-            gf_metadata_clear(&metadata);
         }
 }
 
@@ -412,10 +399,10 @@ TEST(reports_truncation) {
                                      {9, 9, 3, 2, false, false, false, 0, true, false}};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
-        unsigned char *expected = decode_jpeg(&file);
+        AUTO(free) unsigned char *expected = decode_jpeg(&file);
         for (size_t size = 3; size < file.size; size++) {
             gf_format format;
-            unsigned char *pixels;
+            AUTO(free) unsigned char *pixels;
             const bool complete = !cut[i].progressive && !cut[i].separate && size + 2 >= file.size;
             const gf_status status =
                 load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL, &why);
@@ -425,9 +412,7 @@ TEST(reports_truncation) {
                 assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
             else
                 assert_message(&why, "x.jpg: the file ends too early; get a complete copy");
-            free(pixels);
         }
-        free(expected);
         free(file.data);
     }
 }
@@ -473,7 +458,7 @@ TEST(rejects_damage) {
 /* Bytes before a restart marker are pixels that were not decoded. */
 TEST(rejects_bytes_before_restarts) {
     const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 4, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *longer = test_alloc(file.size + 2), *marker;
     marker = memmem(file.data, file.size, "\xff\xd0", 2);
     assert_non_null(marker);
@@ -483,14 +468,13 @@ TEST(rejects_bytes_before_restarts) {
     memcpy(longer + at + 2, marker, file.size - at);
     assert_jpeg_rejected(longer, file.size + 2, NULL, "2 extraneous bytes before marker 0xd");
     free(longer);
-    free(file.data);
 }
 
 /* A file may end, with an end marker, before the scans of all components. */
 TEST(rejects_missing_scans) {
     for (int progressive = 0; progressive < 2; progressive++) {
         const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true, false};
-        jpeg_file file = make_jpeg(&shape, 1, NULL);
+        AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
         const unsigned char *end = file.data + file.size;
         unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2), *pixels;
         gf_format format;
@@ -507,22 +491,19 @@ TEST(rejects_missing_scans) {
                                      : "x.jpg: the JPEG is damaged (component 3 has no scan");
             scan[1] = held;
         }
-        free(file.data);
     }
 }
 
 /* The coefficients of several scans are held in memory, and each scan takes time. */
 TEST(limits_progressive_files) {
     const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
                          "the coefficients of a progressive JPEG");
     assert_ok(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128}, 7,
                         &format, &pixels, NULL, NULL));
-    free(pixels);
-    free(file.data);
 }
 
 /* CPU seconds that pass with each reading of the clock of a thread. */
@@ -616,16 +597,14 @@ TEST(reads_the_images_of_an_mpo) {
         for (uint32_t page = 1; page <= 3; page++) {
             const gf_limits limits = {.page = page};
             gf_source *source;
-            unsigned char *pixels;
-            unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
+            AUTO(free) unsigned char *pixels;
+            AUTO(free) unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
             assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, &why));
             assert_int_equal(source->pages, 3);
             assert_int_equal(source->format.width, page == 1 ? 20 : 20 + page);
             assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));
             assert_ok(load_source(source, 3, &pixels, NULL, &why));
             assert_memory_equal(pixels, expected, (page == 1 ? 20 : 20 + page) * 10 * 3);
-            free(pixels);
-            free(expected);
         }
         assert_jpeg_rejected(whole.data, whole.size, &(gf_limits){.page = 4},
                              "has no page 4; choose one from 1 to 3 with --page");

@@ -39,7 +39,7 @@ static unsigned char *make_file(test_random *random, bool little, bool big) {
 TEST(files_and_memory_are_the_same) {
     test_random random = {test_environment("GF_TEST_SEED", 3)};
     for (uint64_t round = 0; round < 64; round++) {
-        unsigned char *data = make_file(&random, round & 1, round & 2);
+        AUTO(free) unsigned char *data = make_file(&random, round & 1, round & 2);
         /* Every other file is cut within the directory. */
         const uint64_t size = round & 4 ? FIRST + 8 + test_below(&random, ENTRIES * 12) : SIZE;
         gf_ifd file, memory;
@@ -72,7 +72,6 @@ TEST(files_and_memory_are_the_same) {
         assert_int_equal(
             count, size == SIZE ? ENTRIES : (size - FIRST - file.form->count) / file.form->entry);
         assert_true(size < SIZE || (inside > ENTRIES / 2 && inside < ENTRIES));
-        free(data);
     }
 }
 
@@ -80,7 +79,7 @@ TEST(files_and_memory_are_the_same) {
 TEST(refuses_what_is_not_there) {
     static const uint64_t directories[] = {0, SIZE - 1, SIZE, UINT64_MAX - 1, UINT64_MAX};
     test_random random = {1};
-    unsigned char *data = make_file(&random, true, true);
+    AUTO(free) unsigned char *data = make_file(&random, true, true);
     gf_ifd ifd;
     gf_ifd_entry entry;
     assert_true(gf_ifd_open(&ifd, &(gf_ifd_file){read_bytes, data, SIZE, "x", NULL}));
@@ -98,7 +97,6 @@ TEST(refuses_what_is_not_there) {
     ifd.file.context = data;
     assert_false(gf_ifd_start(&ifd, FIRST));
     assert_false(gf_ifd_read(&ifd, &entry, 1, 0));
-    free(data);
 }
 
 int main(void) {

@@ -107,7 +107,7 @@ TEST(adapts_exif) {
     static const char *const names[] = {GF_ITEM_EXIF, "eXIf", GF_ITEM_GEO};
     for (int i = 0; i < 6; i++) {
         const exif_file file = make_exif(i % 2, "A scene", "<GDALMetadata></GDALMetadata>");
-        gf_metadata metadata = make_item(names[i / 2], file.data, EXIF_BYTES);
+        AUTO(metadata) gf_metadata metadata = make_item(names[i / 2], file.data, EXIF_BYTES);
         const gf_chunk *item = &metadata.chunks[0];
         assert_int_equal(update(&metadata, &turned, true), 0);
         assert_int_equal(item->size, THUMBNAIL);
@@ -127,7 +127,6 @@ TEST(adapts_exif) {
         put((exif_file *)&file, entry_at(FIRST, 6), 0, 4);
         for (size_t at = TEXT; at < THUMBNAIL; at++)
             assert_int_equal(item->data[at], file.data[at]);
-        gf_metadata_clear(&metadata);
     }
 }
 
@@ -136,12 +135,11 @@ TEST(ignores_values_outside) {
     exif_file file = make_exif(true, "A scene", "<GDALMetadata></GDALMetadata>");
     put(&file, entry_at(FIRST, 0) + 4, 1000, 4);
     put(&file, entry_at(FIRST, 3) + 4, 1000, 4);
-    gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
+    AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
     assert_int_equal(gf_metadata_orientation(&metadata), 0);
     assert_int_equal(update(&metadata, &turned, true), 0);
     assert_size(&file, metadata.chunks[0].data, FIRST, 0, 40);
     assert_int_equal(get(&file, metadata.chunks[0].data, entry_at(FIRST, 0) + 4, 4), 1);
-    gf_metadata_clear(&metadata);
 }
 
 /* A thumbnail before other values is cleared; one of strips, too. */
@@ -152,12 +150,11 @@ TEST(clears_thumbnails_inside) {
         put(&file, entry_at(SECOND, 1), strips ? TIFFTAG_STRIPBYTECOUNTS : TIFFTAG_JPEGIFBYTECOUNT,
             2);
         put(&file, entry_at(SECOND, 1) + 8, 20, 4);
-        gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
+        AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
         assert_int_equal(update(&metadata, &page, true), 0);
         assert_int_equal(metadata.chunks[0].size, EXIF_BYTES);
         for (size_t at = THUMBNAIL; at < EXIF_BYTES; at++)
             assert_int_equal(metadata.chunks[0].data[at], at < THUMBNAIL + 20 ? 0 : 'T');
-        gf_metadata_clear(&metadata);
     }
 }
 
@@ -167,12 +164,11 @@ TEST(clears_thumbnails_before_directories) {
         "MM\0*\0\0\0\30TTTTTTTTTTTTTTTT"
         "\0\1\1\22\0\3\0\0\0\1\0\1\0\0\0\0\0\52" /* orientation; the next directory is at 42 */
         "\0\2\2\1\0\4\0\0\0\1\0\0\0\10\2\2\0\4\0\0\0\1\0\0\0\20\0\0\0";
-    gf_metadata metadata = make_item(GF_ITEM_EXIF, exif, sizeof exif);
+    AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_EXIF, exif, sizeof exif);
     assert_int_equal(update(&metadata, &page, true), 0);
     assert_int_equal(metadata.chunks[0].size, sizeof exif);
     for (size_t at = 8; at < 24; at++)
         assert_int_equal(metadata.chunks[0].data[at], 0);
-    gf_metadata_clear(&metadata);
 }
 
 /* Any bytes are accepted: beginnings, in memory of exactly their size, and random changes. */
@@ -185,10 +181,9 @@ TEST(survives_any_exif) {
             exif_file copy = file;
             for (int k = 0; k < 2 * round; k++)
                 copy.data[test_next(&random) % size] = (unsigned char)test_next(&random);
-            gf_metadata metadata = make_item(GF_ITEM_EXIF, copy.data, size);
+            AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_EXIF, copy.data, size);
             (void)update(&metadata, &turned, false);
             assert_true(metadata.chunks[0].size <= size);
-            gf_metadata_clear(&metadata);
         }
 }
 
@@ -231,11 +226,10 @@ TEST(drops_statistics) {
         "<GDALMetadata>\n  <Item name=\"STATISTICS_MAXIMUM\" sample=\"0\">9"
         "</Item>\n  <Item name=\"A\">b</Item>\n</GDALMetadata>";
     const exif_file file = make_exif(true, "A scene", text);
-    gf_metadata metadata = make_item(GF_ITEM_GEO, file.data, EXIF_BYTES);
+    AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_GEO, file.data, EXIF_BYTES);
     assert_int_equal(update(&metadata, &page, true), 0);
     assert_string_equal((char *)metadata.chunks[0].data + STATISTICS,
                         "<GDALMetadata>\n  \n  <Item name=\"A\">b</Item>\n</GDALMetadata>");
-    gf_metadata_clear(&metadata);
 }
 
 static void expect_xmp(const char *text, const char *expected, bool note) {
@@ -252,12 +246,12 @@ static void expect_xmp(const char *text, const char *expected, bool note) {
         const size_t before = forms[i].size;
         memcpy(chunk, forms[i].head, before);
         strcpy(chunk + before, text);
+        AUTO(metadata)
         gf_metadata metadata = make_item(forms[i].name, chunk, before + strlen(text));
         assert_int_equal(update(&metadata, &page, true), 0);
         assert_int_equal(metadata.chunks[0].size, before + strlen(expected));
         assert_memory_equal(metadata.chunks[0].data + before, expected, strlen(expected));
         assert_int_equal(metadata.remarks.notes[0] != '\0', note);
-        gf_metadata_clear(&metadata);
     }
 }
 
@@ -283,15 +277,13 @@ TEST(drops_other_parts) {
 TEST(cuts_in_linear_time) {
     enum { SIZE = 8 << 20 };
     static const char *const parts[] = {"<GCamera:MotionPhoto>", " GCamera:MicroVideo=1"};
-    char *text = test_alloc(SIZE);
+    AUTO(free) char *text = test_alloc(SIZE);
     for (size_t i = 0; i < 2; i++) {
         for (size_t at = 0; at < SIZE; at++)
             text[at] = parts[i][at % strlen(parts[i])];
-        gf_metadata metadata = make_item(GF_ITEM_XMP, text, SIZE);
+        AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_XMP, text, SIZE);
         assert_int_equal(update(&metadata, &page, true), 0);
-        gf_metadata_clear(&metadata);
     }
-    free(text);
 }
 
 /* ---- Photoshop resources, profiles ----------------------------------------------------------- */
@@ -339,6 +331,7 @@ TEST(drops_profiles_of_other_colours) {
             memcpy(profile + 16, cases[i].space, 4);
             memcpy(profile + 36, "acsp", 4);
             assert_int_equal(compress(chunk + 6, &packed, profile, cases[i].bytes), Z_OK);
+            AUTO(metadata)
             gf_metadata metadata = k < 2 ? make_item(GF_ITEM_ICC, profile, cases[i].bytes)
                                          : make_item("iCCP", chunk, 6 + packed);
             const bool kept = k % 2 ? cases[i].rgb : cases[i].grey;
@@ -346,7 +339,6 @@ TEST(drops_profiles_of_other_colours) {
             assert_int_equal(update(&metadata, k % 2 ? &colour : &page, true),
                              told ? GF_DROPPED_ICC : 0);
             assert_int_equal(metadata.count, kept);
-            gf_metadata_clear(&metadata);
         }
 }
 
@@ -412,7 +404,7 @@ TEST(copies_valid_chunks_once) {
         {"hIST", "\0\1", 2, false, false, false, GF_DROPPED_OTHER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gf_metadata metadata;
+        AUTO(metadata) gf_metadata metadata;
         metadata = (gf_metadata){0};
         for (size_t n = 0; n < 2; n++) {
             const bool kept = cases[i].valid && !(n && cases[i].once);
@@ -423,7 +415,6 @@ TEST(copies_valid_chunks_once) {
                                      : cases[i].kind);
         }
         assert_int_equal(metadata.count, cases[i].valid ? 2 - cases[i].once : 0);
-        gf_metadata_clear(&metadata);
     }
 }
 

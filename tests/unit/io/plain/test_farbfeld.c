@@ -10,7 +10,7 @@ enum { FILE_BYTES = sizeof file - 1 };
 
 static gf_status load_bytes(const void *bytes, size_t size, gf_error *error) {
     gf_format got;
-    unsigned char *pixels = NULL;
+    AUTO(free) unsigned char *pixels = NULL;
     gf_metadata metadata = {0};
     put_bytes(in_directory("x"), bytes, size);
     const gf_status status =
@@ -19,7 +19,6 @@ static gf_status load_bytes(const void *bytes, size_t size, gf_error *error) {
         assert_true(gf_format_equal(&got, &format));
         assert_memory_equal(pixels, samples, sizeof samples);
     }
-    free(pixels);
     return status;
 }
 

@@ -290,15 +290,17 @@ TEST(reads_the_same_pixels_with_any_threads) {
         const gf_format *format = &cases[c].format;
         const size_t row = gf_row_bytes(format), bytes = row * format->height;
         const size_t size = gf_type_bytes(format->type);
-        unsigned char *pixels = random_pixels(format, (uint32_t)c), *stored = test_alloc(bytes);
-        unsigned char *one = test_alloc(row);
+        AUTO(free)
+        unsigned char *pixels = random_pixels(format, (uint32_t)c),
+                      *stored = test_alloc(bytes);
+        AUTO(free) unsigned char *one = test_alloc(row);
         for (size_t i = 0; i < bytes; i++)
             stored[i] = pixels[cases[c].big ? i / size * size + size - 1 - i % size : i];
         put_npy(in_directory("x.npy"), 1, cases[c].text, strlen(cases[c].text), stored, bytes);
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
             const gf_limits limits = {.threads = threads};
             gf_format got;
-            unsigned char *back;
+            AUTO(free) unsigned char *back;
             gf_source *source;
             assert_ok(gf_source_open(in_directory("x.npy"), &limits, &source, &why));
             assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
@@ -309,11 +311,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
             assert_ok(load_image(in_directory("x.npy"), &limits, 400, &got, &back, NULL, &why));
             assert_true(gf_format_equal(&got, format));
             assert_memory_equal(back, pixels, bytes);
-            free(back);
         }
-        free(one);
-        free(stored);
-        free(pixels);
     }
 }
 
@@ -376,9 +374,8 @@ TEST(reads_all_formats_that_it_writes) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int type = GF_U8; type <= GF_F32; type++) {
                 const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type, false};
-                unsigned char *pixels = random_pixels(&format, channels);
+                AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
                 assert_round_trip(in_directory("x.npy"), &format, pixels);
-                free(pixels);
             }
     assert_true(gf_sink_has_parts(in_directory("x.npy"), &(gf_file_options){0}));
 }

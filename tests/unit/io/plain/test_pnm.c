@@ -119,9 +119,9 @@ TEST(scales_every_sample) {
     for (size_t m = 0; m < sizeof maxvals / sizeof *maxvals; m++) {
         const uint32_t maxval = maxvals[m], size = maxval < 256 ? 1 : 2;
         const uint32_t top = size == 1 ? 255 : 65535;
-        char *file = test_alloc(100 + size * (maxval + 1));
+        AUTO(free) char *file = test_alloc(100 + size * (maxval + 1));
         gf_format format;
-        unsigned char *pixels;
+        AUTO(free) unsigned char *pixels;
         char *to = file + sprintf(file, "P5 %u 1 %u\n", maxval + 1, maxval);
         for (uint32_t v = 0; v <= maxval; v++) {
             if (size == 2)
@@ -137,8 +137,6 @@ TEST(scales_every_sample) {
             const int64_t off = 2 * ((int64_t)got * maxval - (int64_t)v * top);
             assert_true(off <= (int64_t)maxval && off > -(int64_t)maxval);
         }
-        free(pixels);
-        free(file);
     }
 }
 
@@ -170,8 +168,8 @@ TEST(converts_with_any_threads) {
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         const uint32_t width = widths[w], height = 3000000 / width * 2, packed = (width + 7) / 8;
         const size_t samples = (size_t)width * height;
-        char *file = test_alloc(100 + samples);
-        unsigned char *pixels = test_alloc(samples);
+        AUTO(free) char *file = test_alloc(100 + samples);
+        AUTO(free) unsigned char *pixels = test_alloc(samples);
         for (uint32_t threads = 1; threads <= 7; threads += 6) {
             int head = sprintf(file, "P4\n%u %u\n", width, height);
             for (size_t i = 0; i < (size_t)packed * height; i++)
@@ -197,8 +195,6 @@ TEST(converts_with_any_threads) {
             file[(size_t)head + samples - 1] = 53;
             read_with_threads(file, (size_t)head + samples, threads, NULL, message);
         }
-        free(pixels);
-        free(file);
     }
 }
 
@@ -299,9 +295,8 @@ TEST(reads_all_formats_that_it_writes) {
                     continue;
                 const gf_format format = {sizes[s][0], sizes[s][1], channels[i], (gf_type)type,
                                           channels[i] % 2 == 0};
-                unsigned char *pixels = random_pixels(&format, (uint32_t)(i + s));
+                AUTO(free) unsigned char *pixels = random_pixels(&format, (uint32_t)(i + s));
                 assert_round_trip(in_directory(names[i]), &format, pixels);
-                free(pixels);
             }
         }
     }
@@ -333,15 +328,13 @@ static const unsigned char pfm_big[] =
 
 static void assert_is_pfm(const char *path) {
     gf_format format;
-    unsigned char *pixels;
-    gf_metadata metadata;
+    AUTO(free) unsigned char *pixels;
+    AUTO(metadata) gf_metadata metadata;
     assert_ok(load_image(path, NULL, 1, &format, &pixels, &metadata, &why));
     assert_int_equal(format.type, GF_F32);
     assert_int_equal(format.channels, 1);
     assert_memory_equal(pixels, pfm_pixels, sizeof pfm_pixels);
     assert_true(metadata.pfm_scale == 2.5);
-    gf_metadata_clear(&metadata);
-    free(pixels);
 }
 
 TEST(reads_pfm_of_both_orders) {
@@ -415,7 +408,7 @@ TEST(limits_the_length_of_text) {
                  {"P5 1 ", '0'},   {"P7\n#", 'x'},    {"P7\n", '\n'},       {"P7\nENDHDR", ' '},
                  {"PF 1 1 ", ' '}, {"PF 1 1 #", 'x'}, {"P1 1 1 ", ' '},     {"P1 1 1 #", 'x'}};
     const size_t size = (size_t)1 << 22, max = (size_t)1 << 20;
-    char *text = malloc(size);
+    AUTO(free) char *text = malloc(size);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         gf_format format;
         unsigned char *pixels;
@@ -435,15 +428,13 @@ TEST(limits_the_length_of_text) {
     }
     /* A comment of almost 1 MiB is valid. */
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     memset(text, 'x', size);
     memcpy(text, "P2 1 1 #", 8);
     memcpy(text + max - 100, "\n255\n7\n", 8);
     put_bytes(in_directory("x.pgm"), text, max - 92);
     assert_ok(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &why));
     assert_int_equal(pixels[0], 7);
-    free(pixels);
-    free(text);
 }
 
 int main(void) {

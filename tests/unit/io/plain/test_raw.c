@@ -147,7 +147,7 @@ TEST(reports_the_format) {
         const gf_file_options options = {.raw = &raw};
         gf_file_info info;
         gf_format format;
-        void *pixels;
+        AUTO(free) void *pixels;
         assert_ok(gf_inspect_file(in_directory("x.raw"), &options, &info, &why));
         assert_string_equal(info.kind, "raw");
         assert_string_equal(info.stored, cases[i].stored);
@@ -155,7 +155,6 @@ TEST(reports_the_format) {
         assert_true(gf_format_equal(&info.format, &raw.format));
         assert_ok(gf_load_file(in_directory("x.raw"), &options, &format, &pixels, NULL, &why));
         assert_true(gf_format_equal(&format, &raw.format));
-        free(pixels);
     }
 }
 
@@ -183,8 +182,8 @@ TEST(reads_the_same_pixels_with_any_threads) {
             const gf_raw raw = {{1001, 900, 3, types[t], false}, 777, big == 1};
             const size_t size = gf_type_bytes(types[t]);
             const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
-            unsigned char *pixels = random_pixels(&raw.format, (uint32_t)t);
-            unsigned char *file = test_alloc(raw.offset + bytes);
+            AUTO(free) unsigned char *pixels = random_pixels(&raw.format, (uint32_t)t);
+            AUTO(free) unsigned char *file = test_alloc(raw.offset + bytes);
             memset(file, PAINT, raw.offset);
             for (size_t i = 0; i < bytes; i++)
                 file[raw.offset + i] = pixels[big ? i / size * size + size - 1 - i % size : i];
@@ -192,7 +191,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
             for (uint32_t threads = 1; threads <= 16; threads += 5) {
                 const gf_limits limits = {.raw = &raw, .threads = threads};
                 gf_format format;
-                unsigned char *back;
+                AUTO(free) unsigned char *back;
                 gf_source *source;
                 assert_ok(gf_source_open(in_directory("x.raw"), &limits, &source, &why));
                 assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
@@ -201,10 +200,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
                     GF_OK)
                     fail_msg("%s", why.message);
                 assert_memory_equal(back, pixels, bytes);
-                free(back);
             }
-            free(file);
-            free(pixels);
         }
     }
 }
@@ -242,7 +238,7 @@ TEST(reads_all_formats_that_it_writes) {
                     false};
                 const gf_limits limits = {.raw = &raw, .threads = 3};
                 const gf_file_options options = {.force = true};
-                unsigned char *pixels = random_pixels(&raw.format, channels), *back;
+                AUTO(free) unsigned char *pixels = random_pixels(&raw.format, channels), *back;
                 gf_format format;
                 if (save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options, 300,
                                &why) != GF_OK ||
@@ -250,8 +246,6 @@ TEST(reads_all_formats_that_it_writes) {
                         GF_OK)
                     fail_msg("%s", why.message);
                 assert_memory_equal(back, pixels, gf_row_bytes(&raw.format) * raw.format.height);
-                free(back);
-                free(pixels);
             }
         }
     }

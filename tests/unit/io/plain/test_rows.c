@@ -98,35 +98,32 @@ TEST(reads_the_same_pixels_with_any_threads) {
     const uint32_t threads[] = {1, 2, 7, 16};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         const gf_format *format = &formats[f];
-        unsigned char *pixels = random_pixels(format, (uint32_t)f);
+        AUTO(free) unsigned char *pixels = random_pixels(format, (uint32_t)f);
         size_t size;
-        unsigned char *file = make_file(format, pixels, &size);
+        AUTO(free) unsigned char *file = make_file(format, pixels, &size);
         put_bytes(in_directory(name_of(format)), file, size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             for (uint64_t strips = 1; strips <= 3; strips += 2) {
                 const gf_limits limits = {.threads = threads[t]};
                 gf_format got;
-                unsigned char *back;
+                AUTO(free) unsigned char *back;
                 assert_ok(load_image(in_directory(name_of(format)), &limits,
                                      format->height / strips + 1, &got, &back, NULL, &why));
                 assert_true(gf_format_equal(&got, format));
                 assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
-                free(back);
             }
         }
-        free(file);
-        free(pixels);
     }
 }
 
 /* Contiguous rows: one read call transfers many of them. */
 TEST(reads_contiguous_rows) {
     const gf_format format = {1000, 1500, 1, GF_U16, false};
-    unsigned char *pixels = random_pixels(&format, 5);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 5);
     const size_t bytes = gf_row_bytes(&format) * format.height;
-    unsigned char *got = test_alloc(bytes);
+    AUTO(free) unsigned char *got = test_alloc(bytes);
     size_t size;
-    unsigned char *file = make_file(&format, pixels, &size);
+    AUTO(free) unsigned char *file = make_file(&format, pixels, &size);
     gf_source *source;
     put_bytes(in_directory("x.pam"), file, size);
     for (uint32_t threads = 1; threads < 5; threads++) {
@@ -142,18 +139,15 @@ TEST(reads_contiguous_rows) {
         assert_true(threads == 1 ? source->busy_seconds == 0 : source->busy_seconds > 0);
         source->ops->close(source);
     }
-    free(got);
-    free(file);
-    free(pixels);
 }
 
 /* A file is truncated after it was opened. The error names the first missing row, whichever thread
  * detects the end. */
 TEST(reports_the_first_missing_row) {
     const gf_format format = {1000, 3000, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 6), *got = test_alloc(1100 * 3000);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 6), *got = test_alloc(1100 * 3000);
     size_t size;
-    unsigned char *file = make_file(&format, pixels, &size);
+    AUTO(free) unsigned char *file = make_file(&format, pixels, &size);
     for (uint32_t threads = 1; threads < 9; threads += 7) {
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
             const gf_limits limits = {.threads = threads};
@@ -166,15 +160,12 @@ TEST(reports_the_first_missing_row) {
             source->ops->close(source);
         }
     }
-    free(got);
-    free(file);
-    free(pixels);
 }
 
 /* Data after an image on standard input remains for the next reader. */
 TEST(leaves_the_rest_of_standard_input) {
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     char rest[8] = "";
     put_bytes(in_directory("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
     assert_non_null(freopen(in_directory("two.pgm"), "rb", stdin));
@@ -182,7 +173,6 @@ TEST(leaves_the_rest_of_standard_input) {
     assert_memory_equal(pixels, "abcdef", 6);
     assert_int_equal(fread(rest, 1, sizeof rest, stdin), 4);
     assert_memory_equal(rest, "P5 1", 4);
-    free(pixels);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -214,9 +204,9 @@ static void write_all_formats(void) {
     const uint32_t threads[] = {1, 2, 3, 7, 16};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         const gf_format *format = &formats[f];
-        unsigned char *pixels = random_pixels(format, (uint32_t)f);
+        AUTO(free) unsigned char *pixels = random_pixels(format, (uint32_t)f);
         size_t size;
-        unsigned char *file = make_file(format, pixels, &size);
+        AUTO(free) unsigned char *file = make_file(format, pixels, &size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &why) !=
                 GF_OK)
@@ -224,8 +214,6 @@ static void write_all_formats(void) {
             assert_bytes(in_directory(name_of(format)), file, size);
             assert_int_equal(count_files(true), 1);
         }
-        free(file);
-        free(pixels);
     }
 }
 
@@ -236,10 +224,10 @@ TEST(writes_the_same_bytes_with_any_threads) {
 /* A full pipe accepts a part of the data, and then no data for a while. */
 TEST(writes_to_a_nonblocking_pipe) {
     const gf_format format = {5001, 100, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 3);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 3);
     size_t size, got = 0;
-    unsigned char *file = make_file(&format, pixels, &size);
-    unsigned char *back = test_alloc(size + 1);
+    AUTO(free) unsigned char *file = make_file(&format, pixels, &size);
+    AUTO(free) unsigned char *back = test_alloc(size + 1);
     int ends[2], code;
     assert_int_equal(pipe(ends), 0);
     const pid_t child = fork();
@@ -268,9 +256,6 @@ TEST(writes_to_a_nonblocking_pipe) {
     assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
     assert_int_equal(got, size);
     assert_memory_equal(back, file, size);
-    free(back);
-    free(file);
-    free(pixels);
 }
 
 /* ---- writing to a tmpfs ---------------------------------------------------------------------- */
@@ -311,7 +296,7 @@ static void fill_the_disk(void) {
     for (uint64_t height = 100; height < 8000; height += 700) {
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
             const gf_format format = {1000, height, 1, GF_U8, false};
-            unsigned char *pixels = random_pixels(&format, 9);
+            AUTO(free) unsigned char *pixels = random_pixels(&format, 9);
             const gf_status status =
                 write_image(in_directory("x.pam"), &format, pixels, threads, &why);
             if (height * 1000 > 2 << 20) {
@@ -323,7 +308,6 @@ static void fill_the_disk(void) {
                 must(status == GF_OK, why.message);
                 must(count_files(true) == 1, "no output, or another file was left");
             }
-            free(pixels);
         }
     }
 }

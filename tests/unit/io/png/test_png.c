@@ -7,9 +7,9 @@
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static void check_read(const png_spec *spec) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     gf_format wanted, got = {0};
-    unsigned char *expected, *pixels;
+    AUTO(free) unsigned char *expected, *pixels;
     png_make(spec, &file, &wanted, &expected);
     put_bytes(path(), file.data, file.size);
     if (load_image(path(), NULL, 3, &got, &pixels, NULL, &why) != GF_OK)
@@ -22,9 +22,6 @@ static void check_read(const png_spec *spec) {
     if (memcmp(pixels, expected, gf_row_bytes(&got) * got.height) != 0)
         fail_msg("%ux%u color %d depth %d interlaced %d tRNS %d: wrong pixels", spec->width,
                  spec->height, spec->color, spec->depth, spec->interlaced, spec->transparent);
-    free(file.data);
-    free(expected);
-    free(pixels);
 }
 
 TEST(reads_all_types_and_depths) {
@@ -87,16 +84,14 @@ TEST(drops_misplaced_transparent_colours) {
                                .depth = 8,
                                .extras = cases[i].extras,
                                .extra_count = 2};
-        png_bytes file;
+        AUTO(free) png_bytes file;
         gf_format format;
-        unsigned char *pixels;
+        AUTO(free) unsigned char *pixels;
         png_make(&spec, &file, NULL, NULL);
         put_bytes(path(), file.data, file.size);
         if (load_image(path(), NULL, 1, &format, &pixels, NULL, &why) != GF_OK)
             fail_msg("case %zu: %s", i, why.message);
         assert_int_equal(format.channels, cases[i].channels);
-        free(file.data);
-        free(pixels);
     }
 }
 
@@ -109,9 +104,8 @@ TEST(writes_all_formats) {
             for (int type = GF_U8; type <= GF_U16; type++) {
                 const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type,
                                           channels % 2 == 0};
-                unsigned char *pixels = random_pixels(&format, channels);
+                AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
                 assert_round_trip(path(), &format, pixels);
-                free(pixels);
             }
         }
     }
@@ -119,20 +113,18 @@ TEST(writes_all_formats) {
 
 TEST(writes_every_level) {
     const gf_format format = {50, 40, 3, GF_U8, false};
-    unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
+    AUTO(free) unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
     for (const char *const *name = gf_names(GF_NAMES_COMPRESSION); *name; name++) {
         const gf_file_options options = {.force = true, .write.compression = *name};
         gf_format got;
-        unsigned char *back;
+        AUTO(free) unsigned char *back;
         size_t size;
         assert_ok(save_image(path(), &format, pixels, NULL, &options, 7, &why));
         assert_ok(load_image(path(), NULL, 7, &got, &back, NULL, &why));
         assert_memory_equal(back, pixels, gf_row_bytes(&format) * format.height);
         free(test_bytes(path(), &size));
         assert_true(strcmp(*name, "none") == 0 ? size > 6000 : size < 200);
-        free(back);
     }
-    free(pixels);
 }
 
 TEST(rejects_floats_and_oversized_images) {
@@ -166,7 +158,7 @@ static void make_with_extras(int color, png_bytes *file) {
 /* List the names of all chunks of a PNG, separated by spaces. */
 static void chunk_names(const char *name, char *names, size_t capacity) {
     size_t size;
-    unsigned char *data = test_bytes(name, &size);
+    AUTO(free) unsigned char *data = test_bytes(name, &size);
     *names = '\0';
     for (size_t at = 8; at + 12 <= size;) {
         size_t length = (size_t)data[at] << 24 | (size_t)data[at + 1] << 16 |
@@ -176,15 +168,14 @@ static void chunk_names(const char *name, char *names, size_t capacity) {
         strcat(names, " ");
         at += length + 12;
     }
-    free(data);
 }
 
 TEST(carries_metadata) {
     static const int colors[] = {2, 3, 6};
     for (size_t i = 0; i < 3; i++) {
-        png_bytes file;
+        AUTO(free) png_bytes file;
         gf_format format;
-        unsigned char *pixels, *again;
+        AUTO(free) unsigned char *pixels, *again;
         gf_metadata metadata;
         char names[512];
         const gf_file_options options = {.force = true};
@@ -212,9 +203,6 @@ TEST(carries_metadata) {
         chunk_names(copy, names, sizeof names);
         assert_string_equal(names, "IHDR IDAT IEND ");
         gf_metadata_clear(&metadata);
-        free(file.data);
-        free(pixels);
-        free(again);
     }
 }
 
@@ -226,10 +214,10 @@ TEST(scans_late_metadata) {
                                        {"gAMA", 2, "\0\0\xb1\x8f", 4, false}};
     const png_spec spec = {
         .width = 9, .height = 5, .color = 2, .depth = 8, .extras = extras, .extra_count = 3};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     gf_png_scan scan;
     gf_source *read, *scanned;
-    void *pixels;
+    AUTO(free) void *pixels;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path(), file.data, file.size);
     assert_ok(gf_source_open(path(), NULL, &read, NULL));
@@ -246,8 +234,6 @@ TEST(scans_late_metadata) {
     assert_string_equal(scanned->metadata.chunks[0].name, read->metadata.chunks[0].name);
     read->ops->close(read);
     scanned->ops->close(scanned);
-    free(pixels);
-    free(file.data);
 }
 
 int main(void) {

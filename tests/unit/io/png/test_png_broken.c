@@ -7,7 +7,7 @@ TEST(truncated_files_are_rejected) {
     uint32_t seed = 4;
     for (int i = 0; i < 12; i++) {
         png_spec spec = random_spec(&seed, 20);
-        png_bytes file;
+        AUTO(free) png_bytes file;
         spec.window_bits = 0;
         spec.interlaced = false;
         spec.extras = &late;
@@ -18,22 +18,19 @@ TEST(truncated_files_are_rejected) {
             assert_message(&fast.error, "x.png: the PNG ends too early; get a complete copy");
             clear(&fast);
         }
-        free(file.data);
     }
 }
 
 static void check_flips(const png_spec *spec, int step, tally *count) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(spec, &file, NULL, NULL);
     for (size_t bit = 64; bit < 8 * file.size; bit += (size_t)step) {
-        png_bytes broken = copy_of(&file);
+        AUTO(free) png_bytes broken = copy_of(&file);
         broken.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         check_same(&broken, "bit", bit, count);
         repair_checksums(&broken);
         check_same(&broken, "bit, valid checksum,", bit, count);
-        free(broken.data);
     }
-    free(file.data);
 }
 
 /* Flip the bits of small files, and every seventh bit of random files. The environment variable
@@ -119,10 +116,9 @@ TEST(invalid_chunk_lengths) {
     set_up(&s);
     for (size_t at = 8; at + 12 <= s.file.size; at += 12 + get32(s.file.data + at))
         for (unsigned bit = 0; bit < 32; bit++) {
-            png_bytes broken = copy_of(&s.file);
+            AUTO(free) png_bytes broken = copy_of(&s.file);
             broken.data[at + bit / 8] ^= (unsigned char)(0x80u >> bit % 8);
             check_same(&broken, "length", at, &s.count);
-            free(broken.data);
         }
     assert_int_equal(s.count.accepted, 0);
     tear_down(&s);

@@ -18,13 +18,12 @@ TEST(streams_of_the_wrong_length) {
     for (size_t rows = 0; rows <= HEIGHT + 4; rows++)
         for (size_t odd = 0; odd < 3; odd++) {
             const size_t bytes = rows * (WIDTH + 1) - (rows == 0 ? 0 : odd);
-            unsigned char *stream = stream_of(s.raw, bytes, &size);
+            AUTO(free) unsigned char *stream = stream_of(s.raw, bytes, &size);
             /* Extra data is skipped; missing data is an error. */
             assert_int_equal(try_stream(&s, stream, size, "rows"), bytes >= RAW);
             assert_int_equal(try_stream(&s, stream, size + 20, "rows and more"), bytes >= RAW);
             for (size_t less = 1; less <= 6; less++)
                 assert_false(try_stream(&s, stream, size - less, "stream cut short"));
-            free(stream);
         }
     assert_int_equal(differences(&s.count), 0);
     tear_down(&s);
@@ -121,7 +120,7 @@ TEST(distances_of_the_whole_window) {
                                                                             0x80, 0xff, 0x7f};
     bits blocks = {{0}, 0};
     uint32_t seed = 7, sum = (uint32_t)adler32(0, NULL, 0);
-    png_bytes file, middle = {0};
+    AUTO(free) png_bytes file, middle = {0};
     tally count = {0};
     size_t left = 0;
     for (size_t i = 0; i < WINDOW; i++)
@@ -148,16 +147,13 @@ TEST(distances_of_the_whole_window) {
     memcpy(stream + 7 + WINDOW, blocks.bytes, sizeof blocks.bytes);
     png_put_chunk(&middle, "IDAT", stream, 7 + WINDOW + blocks.count / 8, false);
     png_make(&image, &file, NULL, NULL);
-    png_bytes made = with_middle(&file, &middle);
+    AUTO(free) png_bytes made = with_middle(&file, &middle);
     outcome ours = load(&made, made.size, NULL, gf_png_codec.open_source, 3);
     outcome oracle = png_oracle(&made, made.size, NULL);
     check_outcomes(&ours, &oracle, &made, "distances of 32768", 0, &count);
     assert_true(count.accepted == 1 && differences(&count) == 0);
     clear(&ours);
     clear(&oracle);
-    free(made.data);
-    free(middle.data);
-    free(file.data);
 }
 
 /* One zero pixel in a block with an incomplete code: two of its four 2-bit words are used. ISA-L
@@ -166,7 +162,7 @@ TEST(unused_words_of_codes) {
     const png_spec pixel = {.width = 1, .height = 1, .depth = 8};
     const unsigned char stored[] = {0, 0};
     bits stream = {{0x78, 0x01}, 16};
-    png_bytes file, middle = {0};
+    AUTO(free) png_bytes file, middle = {0};
     tally count = {0};
     png_make(&pixel, &file, NULL, NULL);
     put_bits(&stream, 5, 3);  /* last block, dynamic codes: */
@@ -193,12 +189,9 @@ TEST(unused_words_of_codes) {
     for (unsigned i = 0; i < 4; i++)
         put_bits(&stream, sum >> (24 - 8 * i) & 255, 8);
     png_put_chunk(&middle, "IDAT", stream.bytes, stream.count / 8, false);
-    png_bytes made = with_middle(&file, &middle);
+    AUTO(free) png_bytes made = with_middle(&file, &middle);
     check_same(&made, "unused words", 0, &count);
     assert_int_equal(count.accepted, 0);
-    free(made.data);
-    free(middle.data);
-    free(file.data);
 }
 
 /* Blocks after many empty blocks. */
@@ -217,7 +210,7 @@ TEST(damage_after_many_blocks) {
         {"\3\2\0\0\0", 5, "(IDAT: invalid distance too far back)"},
     };
     const png_spec pixel = {.width = 1, .height = 1, .depth = 8};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     bits blocks = {{0}, 0};
     for (int i = 0; i < 8 * 100; i++)
         put_bits(&blocks, 2, 10); /* an empty block with fixed codes */
@@ -225,11 +218,11 @@ TEST(damage_after_many_blocks) {
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         unsigned char stream[2 + sizeof blocks.bytes + 16] = {0x78, 0x01};
         tally count = {0};
-        png_bytes middle = {0};
+        AUTO(free) png_bytes middle = {0};
         memcpy(stream + 2, blocks.bytes, blocks.count / 8);
         memcpy(stream + 2 + blocks.count / 8, ends[i].bytes, ends[i].size);
         png_put_chunk(&middle, "IDAT", stream, 2 + blocks.count / 8 + ends[i].size, false);
-        png_bytes made = with_middle(&file, &middle);
+        AUTO(free) png_bytes made = with_middle(&file, &middle);
         check_same(&made, "after many blocks", i, &count);
         outcome ours = load(&made, made.size, NULL, gf_png_codec.open_source, 1);
         if (ends[i].message == NULL)
@@ -237,10 +230,7 @@ TEST(damage_after_many_blocks) {
         else
             assert_message(&ours.error, ends[i].message);
         clear(&ours);
-        free(made.data);
-        free(middle.data);
     }
-    free(file.data);
 }
 
 /* One MiB of data after the rows is skipped, and all data after the stream, for any chunk size. */
@@ -254,7 +244,7 @@ TEST(much_data_after_the_rows) {
         for (size_t piece = 1; piece < 1 << 30; piece *= 1000) {
             size_t size;
             unsigned char *stream = stream_of(raw, RAW + MUCH + more, &size);
-            png_bytes middle = {0};
+            AUTO(free) png_bytes middle = {0};
             stream = realloc(stream, size + TAIL);
             assert_non_null(stream);
             memset(stream + size, 0, TAIL);
@@ -270,13 +260,11 @@ TEST(much_data_after_the_rows) {
             /* The checksum is verified if all data is read. */
             stream[size - 1] ^= 1;
             png_put_chunk(&middle, "IDAT", stream, size, false);
-            png_bytes made = with_middle(&s.file, &middle);
+            AUTO(free) png_bytes made = with_middle(&s.file, &middle);
             outcome ours = load(&made, made.size, NULL, gf_png_codec.open_source, 1);
             assert_message(&ours.error,
                            more == 0 ? "(IDAT: incorrect data check)" : "(IDAT: too much data)");
             clear(&ours);
-            free(made.data);
-            free(middle.data);
             free(stream);
         }
     tear_down(&s);
@@ -290,12 +278,11 @@ TEST(random_bytes_in_streams) {
     size_t size;
     set_up(&s);
     for (int i = 0; i < (more != NULL ? 100 * atoi(more) : 3000); i++) {
-        unsigned char *stream = stream_of(s.raw, RAW, &size);
+        AUTO(free) unsigned char *stream = stream_of(s.raw, RAW, &size);
         size_t from = 2 + next_random(&seed) % (size - 2), n = 1 + next_random(&seed) % 40;
         for (size_t at = from; at < size && at < from + n; at++)
             stream[at] = (unsigned char)next_random(&seed);
         (void)try_stream(&s, stream, size, "random bytes");
-        free(stream);
     }
     tear_down(&s);
 }

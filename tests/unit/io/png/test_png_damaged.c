@@ -39,7 +39,7 @@ TEST(reports_truncation_everywhere) {
 TEST(reports_flipped_bytes) {
     const png_spec spec = {
         .width = 9, .height = 9, .color = 0, .depth = 2, .transparent = true, .idat_bytes = 30};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     int failures = 0;
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 8; i < file.size; i++) {
@@ -53,7 +53,6 @@ TEST(reports_flipped_bytes) {
     /* A checksum covers every byte, and no chunk here may be dropped. Exception: with another name,
      * tRNS is a damaged unknown chunk. */
     assert_true(failures >= (int)file.size - 8 - 4);
-    free(file.data);
 }
 
 static size_t find(const png_bytes *file, const char *name) {
@@ -96,8 +95,8 @@ TEST(damaged_metadata_is_reported) {
     };
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_filter_info *info = gf_filter_describe(filter);
-    gf_settings *settings = gf_settings_new(info->params, info->param_count);
-    gf_engine *engine = NULL;
+    AUTO(settings) gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    AUTO(engine) gf_engine *engine = NULL;
     assert_ok(gf_engine_open(NULL, &engine, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const png_spec spec = {
@@ -123,17 +122,14 @@ TEST(damaged_metadata_is_reported) {
         assert_int_equal(status, GF_OK);
         unlink(in_directory("y.png"));
     }
-    gf_engine_close(engine);
-    gf_settings_free(settings);
 }
 
 TEST(rejects_unknown_critical_chunks) {
     const png_extra extra = {"ABCD", 1, "x", 1, false};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(&spec, &file, NULL, NULL);
     assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED, "ABCD");
-    free(file.data);
 }
 
 /* The format requires IHDR as the first chunk. */

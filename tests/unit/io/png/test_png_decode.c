@@ -2,7 +2,7 @@
 #include "png_both.h"
 
 static void check_intact(const png_spec *spec, uint64_t strip) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     outcome wanted = {0};
     png_make(spec, &file, &wanted.format, &wanted.pixels);
     outcome ours = load(&file, file.size, NULL, gf_png_codec.open_source, strip);
@@ -18,7 +18,6 @@ static void check_intact(const png_spec *spec, uint64_t strip) {
     clear(&ours);
     clear(&oracle);
     free(wanted.pixels);
-    free(file.data);
 }
 
 TEST(equals_libpng) {

@@ -10,10 +10,9 @@
 static const png_spec plain = {.width = 40, .height = 30, .color = 2, .depth = 8};
 
 static bool is_scanned(png_spec spec, gf_png_scan *scan) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(&spec, &file, NULL, NULL);
     const bool accepted = gf_png_scan_file(file.data, file.size, scan);
-    free(file.data);
     return accepted;
 }
 
@@ -58,7 +57,7 @@ TEST(scans_plain_files_only) {
 /* A file that is cut or changed in its structure is left to the other decoder. */
 TEST(rejects_damaged_structure) {
     gf_png_scan scan;
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(&plain, &file, NULL, NULL);
     for (size_t size = 0; size < file.size; size++)
         assert_false(gf_png_scan_file(file.data, size, &scan));
@@ -69,11 +68,10 @@ TEST(rejects_damaged_structure) {
         assert_int_equal(gf_png_scan_file(file.data, file.size, &scan), in_stream);
         file.data[i] ^= 0x10;
     }
-    free(file.data);
 }
 
 TEST(copies_the_stream) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     gf_png_scan scan;
     size_t offset, size;
     png_spec spec = plain;
@@ -81,7 +79,7 @@ TEST(copies_the_stream) {
     unsigned char raw[30 * (40 * 3 + 1)];
     png_make(&spec, &file, NULL, NULL);
     assert_true(gf_png_scan_file(file.data, file.size, &scan) && scan.chunks > 5);
-    unsigned char *copy = test_alloc(gf_png_scan_bytes(&scan));
+    AUTO(free) unsigned char *copy = test_alloc(gf_png_scan_bytes(&scan));
     assert_true(gf_png_scan_copy(file.data, &scan, copy, &offset, &size));
     assert_true(offset == 0 && size == scan.bytes);
     uLongf got = sizeof raw;
@@ -89,18 +87,16 @@ TEST(copies_the_stream) {
     assert_int_equal(got, sizeof raw);
     file.data[scan.idat + 100] ^= 1;
     assert_false(gf_png_scan_copy(file.data, &scan, copy, &offset, &size));
-    free(copy);
-    free(file.data);
 }
 
 /* The strips of our encoder are found, each at a multiple of four bytes. */
 TEST(finds_parts) {
     const gf_format format = {1000, 700, 3, GF_U8, false};
-    test_image image = test_image_new(format, 0);
+    AUTO(image) test_image image = test_image_new(format, 0);
     test_random random = {5};
     test_fill(&image, TEST_SMOOTH, &random);
     size_t bytes;
-    unsigned char *file = test_png(&image, &bytes);
+    AUTO(free) unsigned char *file = test_png(&image, &bytes);
     gf_png_scan scan;
     gf_png_strips strips;
     gf_png_strips_init(&format, GF_PNG_FAST, GF_ISA_PORTABLE, &strips);
@@ -110,7 +106,7 @@ TEST(finds_parts) {
     assert_int_equal(parts, (700 - 1) / strips.rows + 1);
     size_t offsets[16], sizes[16];
     assert_in_range(parts, 2, 16);
-    unsigned char *copy = test_alloc(gf_png_scan_bytes(&scan));
+    AUTO(free) unsigned char *copy = test_alloc(gf_png_scan_bytes(&scan));
     assert_true(gf_png_scan_copy(file, &scan, copy, offsets, sizes));
     size_t at = scan.idat;
     for (uint32_t k = 0; k < parts; k++, at += 12 + sizes[k - 1]) {
@@ -118,17 +114,14 @@ TEST(finds_parts) {
         assert_true(offsets[k] + sizes[k] <= gf_png_scan_bytes(&scan));
         assert_memory_equal(copy + offsets[k], file + at + 8, sizes[k]);
     }
-    free(copy);
-    free(file);
-    test_image_free(&image);
 }
 
 TEST(reads_from_memory) {
     gf_format format, wanted;
     gf_source *source;
-    void *pixels;
-    png_bytes file;
-    unsigned char *expected;
+    AUTO(free) void *pixels;
+    AUTO(free) png_bytes file;
+    AUTO(free) unsigned char *expected;
     png_spec spec = plain;
     spec.color = 3;
     spec.interlaced = true;
@@ -143,9 +136,6 @@ TEST(reads_from_memory) {
     assert_string_equal(why.message, "PNG: the PNG ends too early; get a complete copy");
     assert_int_equal(gf_png_format(file.data, 0, &format, &why), GF_FAILED);
     assert_int_equal(gf_png_format("GIF89a..........", 16, &format, &why), GF_FAILED);
-    free(pixels);
-    free(expected);
-    free(file.data);
 }
 
 int main(void) {

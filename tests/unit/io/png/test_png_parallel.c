@@ -252,11 +252,10 @@ TEST(intact_files) {
     const uint64_t rounds = test_rounds(600);
     uint64_t parallel = 0;
     for (uint64_t round = 0; round < rounds; round++) {
-        png_bytes file = make_file(&random);
+        AUTO(free) png_bytes file = make_file(&random);
         bool accepted;
         parallel += check_file(&file, &random, "round", round, &accepted) > 1;
         assert_true(accepted);
-        free(file.data);
     }
     print_message("%lu of %lu files by several threads\n", (unsigned long)parallel,
                   (unsigned long)rounds);
@@ -313,18 +312,16 @@ TEST(damaged_files) {
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     uint64_t parallel = 0, accepted = 0;
     for (uint64_t i = 0; i < files; i++) {
-        png_bytes file = make_file(&random);
+        AUTO(free) png_bytes file = make_file(&random);
         for (uint64_t k = 0; k < damages; k++) {
-            png_bytes copy = {malloc(file.size), file.size};
+            AUTO(free) png_bytes copy = {malloc(file.size), file.size};
             bool valid;
             assert_non_null(copy.data);
             memcpy(copy.data, file.data, file.size);
             damage_file(&copy, &random);
             parallel += check_file(&copy, &random, "damaged file", i * damages + k, &valid) > 1;
             accepted += valid;
-            free(copy.data);
         }
-        free(file.data);
     }
     print_message("%lu of %lu files by several threads, %lu accepted\n", (unsigned long)parallel,
                   (unsigned long)(files * damages), (unsigned long)accepted);
@@ -338,7 +335,7 @@ TEST(errors_behind_the_end) {
     static unsigned char raw[ROWS * (WIDTH + 1)], rest[70000], packed[sizeof raw + 1000];
     uLongf size = sizeof packed;
     test_random random = {3};
-    png_bytes file = {0};
+    AUTO(free) png_bytes file = {0};
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = i % (WIDTH + 1) == 0 ? 0 : (unsigned char)test_below(&random, 256);
     assert_int_equal(compress2(packed, &size, raw, sizeof raw, 1), Z_OK);
@@ -357,7 +354,6 @@ TEST(errors_behind_the_end) {
                 strstr(got.error.message, regular ? "IDAT: CRC error" : "Not enough image data"));
             free_reading(&got);
         }
-    free(file.data);
 }
 
 /* ---- our own files --------------------------------------------------------------------------- */

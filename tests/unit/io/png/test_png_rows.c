@@ -67,8 +67,8 @@ TEST(equal_costs_choose_the_first_filter) {
     const gf_format format = {700, 40, 3, GF_U8, false};
     gf_png_strips strips;
     gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);
-    unsigned char *memory = calloc(format.height + 2, strips.row_stride);
-    unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
+    AUTO(free) unsigned char *memory = calloc(format.height + 2, strips.row_stride);
+    AUTO(free) unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
     unsigned char *scratch[GF_PNG_FILTERS];
     assert_true(memory && filtered);
     for (int f = 0; f < GF_PNG_FILTERS; f++)
@@ -84,8 +84,6 @@ TEST(equal_costs_choose_the_first_filter) {
     }
     for (int f = 0; f < GF_PNG_FILTERS; f++)
         free(scratch[f]);
-    free(memory);
-    free(filtered);
 }
 
 int main(void) {

@@ -38,7 +38,7 @@ static void put(const void *data, size_t n) {
 /* Compare with stb_image. It returns RGBA, and accepts frames whose pixels are missing. */
 static void compare(const char *what, uint64_t n) {
     gf_raster raster;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     int width, height, found;
     const gf_raster_outcome outcome = small_read(&raster, gif, size, 1, &pixels);
     unsigned char *wanted = stbi_load_from_memory(gif, (int)size, &width, &height, &found, 4);
@@ -57,7 +57,6 @@ static void compare(const char *what, uint64_t n) {
     if (outcome == GF_RASTER_DAMAGED && wanted && strstr(raster.reason, "missing") == NULL &&
         strstr(raster.reason, "code size") == NULL)
         fail_msg("%s %u: %s", what, (unsigned)n, raster.reason);
-    free(pixels);
     stbi_image_free(wanted);
 }
 
@@ -203,9 +202,9 @@ TEST(reads_codes_without_clear_codes) {
                                  .deferred = how & 1,
                                  .no_clear = how & 2,
                                  .interlaced = how & 4};
-        small_file file = gif_begin(WIDTH, HEIGHT, 8, 0);
+        AUTO(free) small_file file = gif_begin(WIDTH, HEIGHT, 8, 0);
         gf_raster raster;
-        unsigned char *pixels;
+        AUTO(free) unsigned char *pixels;
         gif_add(&file, 8, &frame);
         gif_end(&file);
         if (small_read(&raster, file.data, file.size, 1, &pixels) != GF_RASTER_READ)
@@ -214,8 +213,6 @@ TEST(reads_codes_without_clear_codes) {
         assert_int_equal(raster.format.channels, 3);
         for (unsigned i = 0; i < sizeof indices; i++)
             check_pixel(&raster, pixels, i % WIDTH, i / WIDTH, indices[i]);
-        free(pixels);
-        free(file.data);
     }
 }
 
@@ -234,7 +231,7 @@ TEST(places_the_first_frame) {
             small_file file =
                 gif_begin(cases[i].canvas_width, cases[i].canvas_height, 2, background);
             gf_raster raster;
-            unsigned char *pixels;
+            AUTO(free) unsigned char *pixels;
             gif_add(&file, 2,
                     &(gif_frame){.x = x0, .y = y0, .width = 3, .height = 2, .indices = indices});
             gif_end(&file);
@@ -251,7 +248,6 @@ TEST(places_the_first_frame) {
                                 x >= x0 && x < right && y >= y0 && y < bottom
                                     ? indices[(y - y0) * 3 + x - x0]
                                     : 0);
-            free(pixels);
             free(file.data);
         }
 }
@@ -262,7 +258,7 @@ TEST(composes_frames) {
     test_random random = {7};
     for (int n = 0; n < 500; n++) {
         unsigned char canvas[SIDE * SIDE] = {0}, before[SIDE * SIDE], shown[FRAMES][SIDE * SIDE];
-        small_file file = gif_begin(SIDE, SIDE, 3, 1);
+        AUTO(free) small_file file = gif_begin(SIDE, SIDE, 3, 1);
         for (int f = 0; f < FRAMES; f++) {
             unsigned char indices[SIDE * SIDE];
             /* Later frames may exceed the canvas. */
@@ -297,16 +293,14 @@ TEST(composes_frames) {
         gif_end(&file);
         for (uint32_t page = 1; page <= FRAMES + 1; page++) {
             gf_raster raster;
-            unsigned char *pixels;
+            AUTO(free) unsigned char *pixels;
             const gf_raster_outcome outcome =
                 small_read(&raster, file.data, file.size, page, &pixels);
             assert_int_equal(outcome, page > FRAMES ? GF_RASTER_NO_PAGE : GF_RASTER_READ);
             assert_int_equal(raster.pages, FRAMES);
             for (unsigned i = 0; i < SIDE * SIDE && page <= FRAMES; i++)
                 check_pixel(&raster, pixels, i % SIDE, i / SIDE, shown[page - 1][i]);
-            free(pixels);
         }
-        free(file.data);
     }
 }
 
@@ -316,7 +310,7 @@ TEST(counts_the_pixels_of_a_frame) {
     for (size_t i = 0; i < sizeof indices; i++)
         indices[i] = (unsigned char)(i / 5 % 4);
     for (size_t missing = 0; missing < 20; missing++) {
-        small_file file = gif_begin(SIDE, SIDE, 2, 0);
+        AUTO(free) small_file file = gif_begin(SIDE, SIDE, 2, 0);
         gf_raster raster;
         unsigned char *pixels;
         const size_t head = file.size;
@@ -331,7 +325,6 @@ TEST(counts_the_pixels_of_a_frame) {
                          missing > SIDE ? GF_RASTER_DAMAGED : GF_RASTER_READ);
         assert_int_equal(raster.damaged > 0, missing < SIDE);
         free(pixels);
-        free(file.data);
     }
 }
 

@@ -477,7 +477,7 @@ TEST(finds_the_alpha_of_deep_psds) {
     const psd_spec spec = {.width = 1, .height = 1, .channels = 4, .depth = 16, .mode = 3};
     static const char *const keys[] = {"Mt16", "Lr16"};
     for (int k = 0; k < 2; k++) {
-        small_file file = psd_make(&spec, (const unsigned char *)"\1\2\3\4\5\6\7\x08");
+        AUTO(free) small_file file = psd_make(&spec, (const unsigned char *)"\1\2\3\4\5\6\7\x08");
         small_file with = {0};
         small_put(&with, file.data, file.size - 4 - 2 - 8);
         small_big(&with, 4 + 4 + 2 * (12 + 4), 4);
@@ -489,7 +489,6 @@ TEST(finds_the_alpha_of_deep_psds) {
         for (int c = 0; c < 4; c++)
             wanted[0][c] = (uint16_t)(0x102 + 0x202 * c);
         check_file(keys[k], with, 1, 1, k == 0 ? 4 : 3, 0);
-        free(file.data);
     }
 }
 
@@ -523,7 +522,7 @@ TEST(reads_hdr_to_the_last_byte) {
         samples[i] = (float)(i / 9 % 7 + 8);
     for (uint32_t width = 3; width <= 20; width += 17) {
         const gf_format format = {width, 3, 3, GF_F32, false};
-        small_file file = {0};
+        AUTO(free) small_file file = {0};
         unsigned char *pixels;
         gf_raster raster;
         assert_true(gf_stb_write(GF_RASTER_HDR, put_written, &file, &format, samples));
@@ -542,7 +541,6 @@ TEST(reads_hdr_to_the_last_byte) {
                 free(pixels);
             }
         }
-        free(file.data);
     }
 }
 

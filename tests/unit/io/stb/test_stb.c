@@ -23,12 +23,11 @@ TEST(round_trips_tga) {
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
-            unsigned char *pixels = random_pixels(&format, channels);
+            AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
             assert_round_trip(in_directory("x.TGA"), &format, pixels);
             /* A long run. */
             memset(pixels, 7, gf_row_bytes(&format) * format.height / 2);
             assert_round_trip(in_directory("x.TGA"), &format, pixels);
-            free(pixels);
         }
     }
 }
@@ -39,7 +38,7 @@ TEST(reads_tga_with_any_text) {
     unsigned char file[18 + 255 + 48];
     for (size_t length = 0; length < 256; length++) {
         gf_format format;
-        unsigned char *pixels;
+        AUTO(free) unsigned char *pixels;
         gf_file_info info;
         memcpy(file, head, sizeof head);
         file[0] = (unsigned char)length;
@@ -55,7 +54,6 @@ TEST(reads_tga_with_any_text) {
             assert_int_equal(pixels[i], 5 * (i / 3 * 3 + 2 - i % 3));
         assert_ok(gf_inspect_file(in_directory("x.tga"), NULL, &info, &why));
         assert_string_equal(info.stored, "24 bits per pixel");
-        free(pixels);
     }
 }
 
@@ -63,25 +61,22 @@ TEST(round_trips_bmp) {
     for (uint32_t channels = 3; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
-            unsigned char *pixels = random_pixels(&format, channels);
+            AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
             assert_round_trip(in_directory("x.bmp"), &format, pixels);
-            free(pixels);
         }
     }
 }
 
 TEST(writes_grey_bmp_as_equal_channels) {
     const gf_format format = {5, 3, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
-    unsigned char *back;
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *back;
     gf_format got;
     assert_ok(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &why));
     assert_ok(load_image(in_directory("x.bmp"), NULL, 1, &got, &back, NULL, &why));
     assert_int_equal(got.channels, 3);
     for (size_t i = 0; i < 45; i++)
         assert_int_equal(back[i], pixels[i / 3]);
-    free(pixels);
-    free(back);
 }
 
 /* HDR stores multiples of the shared exponent's step exactly. */
@@ -129,21 +124,19 @@ TEST(rejects_samples_outside_the_range_of_hdr) {
 
 TEST(limit_errors_name_the_option) {
     const gf_format format = {30, 20, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.max_memory = 1799};
     size_t size;
     assert_error(save_image(in_directory("x.bmp"), &format, pixels, NULL, &options, 1, &why),
                  GF_FAILED, "over the limit of 1799; raise it with --max-memory");
     assert_int_equal(count_files(false), 0);
     assert_ok(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &why));
-    unsigned char *file = test_bytes(in_directory("x.bmp"), &size);
+    AUTO(free) unsigned char *file = test_bytes(in_directory("x.bmp"), &size);
     assert_bytes_fail("x.bmp", file, size, &(gf_limits){.max_pixels = 599}, "--max-pixels");
     assert_bytes_fail("x.bmp", file, size, &(gf_limits){.max_memory = 1000},
                       "the file are over the limit");
     assert_bytes_fail("x.bmp", file, size, &(gf_limits){.max_memory = size + 1799}, "--max-memory");
     assert_ok(load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = size + 1800}, &why));
-    free(file);
-    free(pixels);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -152,12 +145,12 @@ TEST(reports_truncation) {
     static const char *const names[] = {"x.bmp", "x.tga", "x.hdr"};
     for (size_t i = 0; i < 3; i++) {
         const gf_format format = {21, 13, 3, i == 2 ? GF_F32 : GF_U8, false};
-        unsigned char *pixels = random_pixels(&format, 5);
+        AUTO(free) unsigned char *pixels = random_pixels(&format, 5);
         size_t size;
         if (i == 2)
             memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
         assert_ok(save_image(in_directory(names[i]), &format, pixels, NULL, NULL, 1, &why));
-        unsigned char *file = test_bytes(in_directory(names[i]), &size);
+        AUTO(free) unsigned char *file = test_bytes(in_directory(names[i]), &size);
         for (size_t cut = 0; cut < size; cut++) {
             /* BMP: the padding of the last row contains no pixels. */
             gf_status status = load_bytes(names[i], file, cut, NULL, &why);
@@ -167,8 +160,6 @@ TEST(reports_truncation) {
                 assert_message(&why, names[i]);
         }
         assert_error(load_bytes(names[i], file, size - 5, NULL, &why), GF_FAILED, "ends too early");
-        free(file);
-        free(pixels);
     }
 }
 
@@ -234,13 +225,12 @@ TEST(reads_gif) {
         "GIF89a\1\0\1\0\x80\0\0\x0a\x14\x1e\xff\xff\xff"
         ",\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     put_bytes(in_directory("x.gif"), gif, sizeof gif - 1);
     assert_ok(load_image(in_directory("x.gif"), NULL, 1, &format, &pixels, NULL, &why));
     assert_int_equal(format.width, 1);
     assert_int_equal(format.channels, 3); /* no transparent pixel: no alpha */
     assert_memory_equal(pixels, "\x0a\x14\x1e", 3);
-    free(pixels);
 }
 
 /* Frames are pages: their number is reported, and each can be read. */
@@ -307,28 +297,25 @@ TEST(reads_bmp_top_down) {
         "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\1\0\0\0\xfe\xff\xff\xff\1\0\x18\0\0\0\0\0\0\0\0\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4\0";
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     put_bytes(in_directory("x.bmp"), bmp, sizeof bmp - 1);
     assert_ok(load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &why));
     assert_int_equal(format.height, 2);
     assert_memory_equal(pixels, "\1\2\3\4\5\6", 6);
-    free(pixels);
 }
 
 TEST(detects_formats_by_content) {
     const gf_format format = {4, 4, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options bmp = {.write.format = "bmp"};
     gf_format got;
-    unsigned char *back;
+    AUTO(free) unsigned char *back;
     assert_ok(save_image(in_directory("x.tga"), &format, pixels, NULL, &bmp, 1, &why));
     assert_ok(load_image(in_directory("x.tga"), NULL, 1, &got, &back, NULL, &why));
     assert_memory_equal(back, pixels, 48);
     assert_bytes_fail("x.tga", "this is not a TGA file at all", 29, NULL, "x.tga: cannot decode");
     assert_bytes_fail("x.bmp", "BM and other words in a text", 28, NULL,
                       "x.bmp: unsupported image format");
-    free(pixels);
-    free(back);
 }
 
 int main(void) {

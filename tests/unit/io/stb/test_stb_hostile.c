@@ -108,12 +108,11 @@ TEST(rejects_pixels_behind_the_memory) {
 /* The pixels are those in the shared memory. They remain valid when the rest of it is unmapped. */
 TEST(uses_the_pixels_in_shared_memory) {
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     forged = valid;
     assert_ok(open_forged(NULL, &format, &pixels, &why));
     for (size_t i = 0; i < 600; i++)
         assert_int_equal(pixels[i], 7);
-    free(pixels);
 }
 
 /* Random numbers either fail with a message or produce rows that can all be read. */
@@ -140,7 +139,7 @@ TEST(survives_random_numbers) {
     int accepted = 0;
     for (int round = 0; round < 5000; round++) {
         gf_format format;
-        unsigned char *pixels;
+        AUTO(free) unsigned char *pixels;
         forged = (gf_raster_result){
             .outcome =
                 next_random(&seed) % 3 != 0 ? (uint32_t)GF_RASTER_READ : next_random(&seed) % 12,
@@ -153,7 +152,6 @@ TEST(survives_random_numbers) {
             accepted++;
         else
             assert_message(&why, "x.bmp: ");
-        free(pixels);
     }
     assert_in_range(accepted, 50, 4000);
 }

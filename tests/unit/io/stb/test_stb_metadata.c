@@ -8,14 +8,13 @@ static uint32_t dropped;
 
 /* Read a copy of exactly this size, so that ASan detects reads past its end. */
 static void read_bytes(const void *data, size_t size) {
-    unsigned char *copy = test_alloc(size);
+    AUTO(free) unsigned char *copy = test_alloc(size);
     memcpy(copy, data, size);
     gf_raster_file file = {.name = "x", .data = copy, .size = size};
     file.metadata = (gf_metadata){0};
     assert_ok(gf_raster_metadata(&file, NULL));
     metadata = file.metadata;
     dropped = file.dropped;
-    free(copy);
 }
 
 /* Also read every beginning of the file, which must be accepted. */

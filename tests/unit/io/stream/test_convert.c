@@ -58,13 +58,14 @@ static void *lower_row(gf_format format, const void *row, gf_type type) {
 
 TEST(raises_every_integer) {
     uint8_t bytes[256];
-    uint16_t *words = test_alloc(65536 * sizeof *words);
+    AUTO(free) uint16_t *words = test_alloc(65536 * sizeof *words);
     for (unsigned i = 0; i < 256; i++)
         bytes[i] = (uint8_t)i;
     for (unsigned i = 0; i < 65536; i++)
         words[i] = (uint16_t)i;
-    uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_U16);
-    float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_F32);
+    AUTO(free) uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_U16);
+    AUTO(free) float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_F32);
+    AUTO(free)
     float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_F32);
     for (unsigned i = 0; i < 256; i++) {
         assert_int_equal(from_u8[i], i * 0x101);
@@ -81,17 +82,12 @@ TEST(raises_every_integer) {
     back = lower_row((gf_format){256, 1, 1, GF_F32, false}, f32_from_u8, GF_U8);
     assert_memory_equal(back, bytes, sizeof bytes);
     free(back);
+    AUTO(free)
     uint16_t *words_back = lower_row((gf_format){65536, 1, 1, GF_F32, false}, f32_from_u16, GF_U16);
     assert_memory_equal(words_back, words, 65536 * sizeof *words);
-    uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_U8);
+    AUTO(free) uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_U8);
     for (unsigned i = 0; i < 65536; i++) /* no value is farther than 128 from a multiple of 257 */
         assert_true(abs((int)i - 257 * lowered[i]) <= 128);
-    free(lowered);
-    free(words_back);
-    free(f32_from_u16);
-    free(f32_from_u8);
-    free(from_u8);
-    free(words);
 }
 
 /* ---- binary32 -------------------------------------------------------------------------------- */
@@ -133,8 +129,8 @@ TEST(rounds_and_clamps) {
     values[COUNT + 2] = (float)NAN;
     values[COUNT + 3] = -(float)NAN;
     const gf_format format = {COUNT + SPECIAL, 1, 1, GF_F32, false};
-    uint8_t *u8 = lower_row(format, values, GF_U8);
-    uint16_t *u16 = lower_row(format, values, GF_U16);
+    AUTO(free) uint8_t *u8 = lower_row(format, values, GF_U8);
+    AUTO(free) uint16_t *u16 = lower_row(format, values, GF_U16);
     for (size_t i = 0; i < COUNT; i++)
         if (u8[i] != cases[i].u8 || u16[i] != cases[i].u16)
             fail_msg("%a: %u and %u, expected %u and %u", (double)values[i], u8[i], u16[i],
@@ -143,8 +139,6 @@ TEST(rounds_and_clamps) {
     assert_int_equal(u16[COUNT], 65535);
     for (size_t i = COUNT + 1; i < COUNT + SPECIAL; i++)
         assert_int_equal(u8[i] | u16[i], 0);
-    free(u8);
-    free(u16);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -189,7 +183,7 @@ TEST(converts_rows) {
                         ((float *)(void *)pixels)[i] =
                             (float)((double)next_random(&seed) / 8000000.0 - 0.5);
                 stored.type = to;
-                unsigned char *expected = convert_each(&format, pixels, to);
+                AUTO(free) unsigned char *expected = convert_each(&format, pixels, to);
                 if (from < to) {
                     gf_source *source = row_source(&format, pixels);
                     assert_ok(gf_convert_source(&source, to, false, false, "x", NULL));
@@ -206,7 +200,6 @@ TEST(converts_rows) {
                     assert_true(digest == gf_digest_rows(0, &rows, gf_row_bytes(&stored)));
                     free(got);
                 }
-                free(expected);
                 free(pixels);
             }
 }
@@ -247,9 +240,9 @@ TEST(counts_long_rows) {
 /* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
 TEST(forwards_to_files) {
     const gf_format format = {301, 200, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 5), *got;
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 5), *got;
     const size_t row = gf_row_bytes(&format);
-    uint16_t *rows = test_alloc(2 * row * 2);
+    AUTO(free) uint16_t *rows = test_alloc(2 * row * 2);
     gf_metadata metadata = {.count = 0}, read;
     gf_source *source;
     assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL));
@@ -281,9 +274,6 @@ TEST(forwards_to_files) {
     assert_string_equal(read.chunks[1].name, "tEXt");
     gf_metadata_clear(&read);
     gf_metadata_clear(&metadata);
-    free(got);
-    free(rows);
-    free(pixels);
 }
 
 /* ---- parts of images ------------------------------------------------------------------------- */
@@ -328,14 +318,13 @@ TEST(reads_parts_of_files) {
         const gf_format *format = &files[i].format;
         const char *path = in_directory(files[i].name);
         const gf_raw raw = {.format = *format};
-        unsigned char *pixels = random_pixels(format, (unsigned)i);
+        AUTO(free) unsigned char *pixels = random_pixels(format, (unsigned)i);
         assert_ok(save_image(path, format, pixels, NULL, NULL, format->height, NULL));
         for (int round = 0; round < 12; round++) {
             const gf_limits limits = {.threads = round % 2 ? 4 : 1,
                                       .raw = strcmp(files[i].name, "a.raw") == 0 ? &raw : NULL};
             assert_part(path, &limits, format, pixels, &seed);
         }
-        free(pixels);
     }
 }
 
@@ -345,7 +334,7 @@ TEST(leaves_out_columns) {
     const gf_crop crop = {.x = 7, .y = 1, .width = 1000, .height = 2};
     const gf_limits limits = {.raw = &raw, .crop = &crop, .threads = 2};
     const size_t size = 10 + 300000;
-    unsigned char *bytes = test_alloc(size);
+    AUTO(free) unsigned char *bytes = test_alloc(size);
     uint16_t rows[1000];
     gf_source *source;
     for (size_t i = 0; i < size; i++)
@@ -364,7 +353,6 @@ TEST(leaves_out_columns) {
     assert_memory_equal(rows, bytes + 10 + 200014, sizeof rows);
     assert_ok(source->ops->finish(source, NULL));
     source->ops->close(source);
-    free(bytes);
 }
 
 /* A damaged row below the part is not read; one above it is, if the rows have to be decoded. */
@@ -376,7 +364,7 @@ TEST(ignores_rows_below) {
     gf_format read;
     size_t size;
     assert_ok(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL));
-    unsigned char *bytes = test_bytes(in_directory("x.png"), &size);
+    AUTO(free) unsigned char *bytes = test_bytes(in_directory("x.png"), &size);
     put_bytes(in_directory("x.png"), bytes, size - 40000);
     for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
         crop.height = 10;
@@ -386,7 +374,6 @@ TEST(ignores_rows_below) {
         crop.height = 300;
         assert_load_fails(in_directory("x.png"), &limits, "x.png: the PNG ends too early");
     }
-    free(bytes);
     free(pixels);
 }
 
@@ -412,7 +399,7 @@ TEST(rejects_parts_outside) {
         {{0, 0, 1, 0}, "--crop: the rectangle is empty"},
     };
     const gf_format format = {10, 8, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     assert_ok(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_file_options options = {.crop = &cases[i].crop};
@@ -431,7 +418,6 @@ TEST(rejects_parts_outside) {
         assert_ok(gf_inspect_file(in_directory("x.pgm"), &options, &info, NULL));
         assert_true(gf_format_equal(&info.format, &format));
     }
-    free(pixels);
 }
 
 TEST(parses_parts) {
@@ -493,9 +479,9 @@ TEST(turns_images) {
                                       k % 8 < 4 ? GF_U8 : GF_U16, (1 + k % 4) % 2 == 0};
             const size_t row = gf_row_bytes(&format), pixel = row / format.width;
             const gf_limits limits = {.autorotate = true, .threads = 1 + k % 2 * 3};
-            unsigned char *pixels = random_pixels(&format, k), *got;
+            AUTO(free) unsigned char *pixels = random_pixels(&format, k), *got;
             gf_source *source;
-            gf_metadata metadata;
+            AUTO(metadata) gf_metadata metadata;
             save_turned(&format, pixels, orientation, k % 3 == 0);
             assert_ok(gf_source_open(in_directory("t.png"), &limits, &source, NULL));
             assert_int_equal(gf_metadata_orientation(&source->metadata), 1);
@@ -517,9 +503,6 @@ TEST(turns_images) {
             assert_true(metadata.chunks[2].late);
             assert_int_equal(gf_metadata_find(&metadata, "pHYs")->data[3], orientation < 5 ? 2 : 3);
             assert_int_equal(gf_metadata_find(&metadata, "pHYs")->data[7], orientation < 5 ? 3 : 2);
-            gf_metadata_clear(&metadata);
-            free(got);
-            free(pixels);
         }
 }
 
@@ -530,7 +513,7 @@ TEST(converts_rows_written_ahead) {
     static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8, false};
     static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
     const size_t row = gf_row_bytes(&format);
-    unsigned char *pixels = random_pixels(&format, 9);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 9);
     for (size_t i = 0; i < row * format.height; i++) /* compressible, in all row filters */
         pixels[i] = (unsigned char)(i / 3 % 211 + pixels[i] % 4);
     save_turned(&format, pixels, 2, false);
@@ -541,7 +524,9 @@ TEST(converts_rows_written_ahead) {
         assert_ok(gf_convert_source(&source, types[t], false, false, "t.png", NULL));
         assert_true(source->threads > 1);
         const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
-        unsigned char *ring = test_alloc(SLOTS * STRIP * stride), *line = test_alloc(row);
+        AUTO(free)
+        unsigned char *ring = test_alloc(SLOTS * STRIP * stride),
+                      *line = test_alloc(row);
         memset(ring, PAINT, SLOTS * STRIP * stride);
         for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
             unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
@@ -564,37 +549,31 @@ TEST(converts_rows_written_ahead) {
         }
         assert_ok(source->ops->finish(source, NULL));
         source->ops->close(source);
-        free(line);
-        free(ring);
     }
-    free(pixels);
 }
 
 /* The image is turned first: the part is that of the upright image. */
 TEST(crops_turned_images) {
     const gf_format format = {90, 70, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 4);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 4);
     uint32_t seed = 11;
     for (unsigned orientation = 1; orientation <= 8; orientation++) {
         gf_limits limits = {.autorotate = true, .threads = 1};
         gf_format turned;
-        unsigned char *upright;
+        AUTO(free) unsigned char *upright;
         save_turned(&format, pixels, orientation, false);
         assert_ok(load_image(in_directory("t.png"), &limits, 70, &turned, &upright, NULL, NULL));
         for (int round = 0; round < 8; round++)
             assert_part(in_directory("t.png"), &limits, &turned, upright, &seed);
         /* Limits of memory apply to the image, which is read with the first row. */
         limits.max_memory = 90 * 70 * 3 - 1;
-        unsigned char *ignored;
+        AUTO(free) unsigned char *ignored;
         const gf_status status =
             load_image(in_directory("t.png"), &limits, 70, &turned, &ignored, NULL, &why);
         assert_int_equal(status, orientation < 3 ? GF_OK : GF_FAILED);
         if (status)
             assert_message(&why, "18900 bytes for an image to turn are over the limit of 18899");
-        free(ignored);
-        free(upright);
     }
-    free(pixels);
 }
 
 /* The resolutions of EXIF data are those of columns and rows. */
@@ -605,14 +584,13 @@ TEST(turns_resolutions) {
         "\x1b\1\5\0\1\0\0\0\x2e\0\0\0"
         "\0\0\0\0\x64\0\0\0\1\0\0\0\x32\0\0\0\1\0\0";
     for (int transposed = 0; transposed < 2; transposed++) {
-        gf_metadata metadata;
+        AUTO(metadata) gf_metadata metadata;
         gf_resolution r;
         metadata = (gf_metadata){0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, exif, sizeof exif);
         gf_metadata_set_upright(&metadata, transposed);
         assert_true(gf_metadata_resolution(&metadata, &r));
         assert_true(r.x == (transposed ? 50 : 100) && r.y == (transposed ? 100 : 50));
-        gf_metadata_clear(&metadata);
     }
 }
 
@@ -641,7 +619,7 @@ TEST(rejects_late_orientations) {
                 const gf_limits limits = {.autorotate = turn};
                 const bool fails = turn && !early && orientation > 1;
                 unsigned char data[26] = {0};
-                gf_metadata metadata;
+                AUTO(metadata) gf_metadata metadata;
                 gf_format read;
                 metadata = (gf_metadata){0};
                 memcpy(data, exif, sizeof exif);
@@ -660,7 +638,6 @@ TEST(rejects_late_orientations) {
                                    "convert the file to TIFF first, or remove "
                                    "--autorotate");
                 free(got);
-                gf_metadata_clear(&metadata);
             }
     free(pixels);
 }
@@ -672,22 +649,20 @@ TEST(omits_second_orientations) {
     const gf_limits limits[] = {{.autorotate = true}, {.crop = &crop}, {.autorotate = false}};
     const gf_format format = {30, 20, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1), *got;
-    gf_metadata metadata;
+    AUTO(metadata) gf_metadata metadata;
     metadata = (gf_metadata){0};
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
     assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,
                          &(gf_file_options){.force = true}, 20, NULL));
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        gf_metadata read;
+        AUTO(metadata) gf_metadata read;
         gf_format turned;
         assert_ok(load_image(in_directory("l.png"), &limits[i], 1, &turned, &got, &read, NULL));
         assert_int_equal(read.count, 1);
         assert_int_equal(gf_metadata_orientation(&read), i == 0 ? 1 : 6);
-        gf_metadata_clear(&read);
         free(got);
     }
-    gf_metadata_clear(&metadata);
     free(pixels);
 }
 
@@ -744,7 +719,7 @@ TEST(loads_with_a_depth) {
             gf_format read, part_format = format;
             gf_report report;
             uint64_t outside = 0;
-            void *got;
+            AUTO(free) void *got;
             assert_ok(save_image(path, &format, pixels, NULL, &force, 9, NULL));
             for (size_t y = 0; y < 7; y++)
                 memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
@@ -755,15 +730,13 @@ TEST(loads_with_a_depth) {
             for (size_t i = 0; from == GF_F32 && type < from && i < 650 * 7 * 3; i++)
                 outside += !(((float *)(void *)part)[i] >= 0 && ((float *)(void *)part)[i] <= 1);
             assert_int_equal(report.remarks.outside, outside);
-            unsigned char *expected = convert_each(&part_format, part, type);
+            AUTO(free) unsigned char *expected = convert_each(&part_format, part, type);
             part_format.type = type;
             assert_true(gf_format_equal(&read, &part_format));
             if (type == from) /* bits, of a NaN too */
                 assert_memory_equal(got, part, 650 * 7 * pixel);
             else
                 assert_memory_equal(got, expected, 7 * gf_row_bytes(&read));
-            free(expected);
-            free(got);
             free(part);
             free(pixels);
         }

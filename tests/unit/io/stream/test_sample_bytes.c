@@ -182,9 +182,8 @@ TEST(writes_the_expected_bytes) {
             examples[e].put(sink);
             assert_int_equal(access(in_directory(name), F_OK), -1);
             finish(sink);
-            char *want = expect(&examples[e], kinds[k], &size);
+            AUTO(free) char *want = expect(&examples[e], kinds[k], &size);
             assert_bytes(in_directory(name), want, size);
-            free(want);
         }
     }
 }
@@ -198,11 +197,10 @@ TEST(writes_no_samples) {
         "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[]}\n";
     assert_bytes(in_directory("json"), json, sizeof json - 1);
     size_t size;
-    unsigned char *npy = test_bytes(in_directory("npy"), &size);
+    AUTO(free) unsigned char *npy = test_bytes(in_directory("npy"), &size);
     assert_int_equal(size, 192);
     assert_non_null(strstr((char *)npy + 10, "'shape': (0,), }"));
     assert_int_equal(npy[191], '\n');
-    free(npy);
 }
 
 /* Positions have 64 bits. JSON numbers are exact up to 53 bits. */

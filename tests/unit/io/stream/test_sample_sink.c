@@ -250,9 +250,8 @@ TEST(chooses_the_format) {
     put_grey8(sink);
     finish(sink);
     size_t size;
-    unsigned char *json = test_bytes(in_directory("b.csv"), &size);
+    AUTO(free) unsigned char *json = test_bytes(in_directory("b.csv"), &size);
     assert_memory_equal(json, "{\"schema\":", 10);
-    free(json);
 }
 
 int main(void) {

@@ -57,11 +57,11 @@ TEST(returns_to_the_same_codes) {
             const unsigned max = type == GF_U8 ? 255 : 65535;
             const gf_format format = {max + 1, 1, channels, type, channels % 2 == 0};
             const size_t row = gf_row_bytes(&format);
-            unsigned char *codes = test_alloc(row), *back = test_alloc(row);
+            AUTO(free) unsigned char *codes = test_alloc(row), *back = test_alloc(row);
             gf_format light_format = format;
             gf_source *source;
             gf_sink *sink;
-            unsigned char *read;
+            AUTO(free) unsigned char *read;
             light_format.type = GF_F32;
             for (unsigned i = 0; i < row / gf_type_bytes(type); i++) {
                 const uint16_t code = (uint16_t)((i / channels + 19 * (i % channels)) % (max + 1));
@@ -87,9 +87,6 @@ TEST(returns_to_the_same_codes) {
             assert_ok(sink->ops->finish(sink, NULL, NULL));
             sink->ops->close(sink);
             assert_memory_equal(back, codes, row);
-            free(read);
-            free(back);
-            free(codes);
         }
 }
 
@@ -264,20 +261,18 @@ TEST(survives_damaged_profiles) {
     for (size_t t = 0; t < 2; t++) {
         const size_t size = make_profile(profile, t ? "mluc" : "desc", "sRGB");
         for (size_t cut = 0; cut < size; cut++) {
-            unsigned char *part = test_alloc(cut ? cut : 1);
+            AUTO(free) unsigned char *part = test_alloc(cut ? cut : 1);
             memcpy(part, profile, cut);
             assert_int_equal(check_items(GF_ITEM_ICC, part, cut, NULL, NULL), GF_FAILED);
-            free(part);
         }
         for (size_t at = 128; at < size; at++)
             for (int k = 0; k < 8; k++) {
-                unsigned char *copy = test_alloc(size);
+                AUTO(free) unsigned char *copy = test_alloc(size);
                 memcpy(copy, profile, size);
                 copy[at] = (unsigned char)(copy[at] ^ 1u << k);
                 if (at % 4 == 0) /* the highest byte of a number */
                     memset(copy + at, 0xff, size - at < 4 ? size - at : 4);
                 (void)check_items(GF_ITEM_ICC, copy, size, NULL, NULL);
-                free(copy);
             }
     }
 }

@@ -102,18 +102,16 @@ static void check_image(gf_format format, const char *compression, int content, 
         uint32_t threads;
         uint64_t max_memory, rows;
     } variants[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 8 << 20, 3}};
-    unsigned char *pixels = draw(&format, content, seed);
+    AUTO(free) unsigned char *pixels = draw(&format, content, seed);
     size_t size;
     encode(&format, pixels, compression, 1, 0, format.height);
-    unsigned char *file = test_bytes(in_directory("x.png"), &size);
+    AUTO(free) unsigned char *file = test_bytes(in_directory("x.png"), &size);
     check_pixels(&format, pixels, file, size);
     for (size_t w = 0; w < sizeof variants / sizeof *variants; w++) {
         encode(&format, pixels, compression, variants[w].threads, variants[w].max_memory,
                variants[w].rows);
         assert_bytes(in_directory("x.png"), file, size);
     }
-    free(file);
-    free(pixels);
 }
 
 TEST(any_threads_write_the_same_bytes) {
@@ -218,7 +216,7 @@ static size_t size_by_libpng(const gf_format *format, const unsigned char *pixel
 TEST(more_effort_makes_smaller_files) {
     const gf_format format = {1200, 800, 3, GF_U8, false};
     for (int content = 0; content < CONTENTS; content++) {
-        unsigned char *pixels = draw(&format, content, 9);
+        AUTO(free) unsigned char *pixels = draw(&format, content, 9);
         const size_t raw = gf_row_bytes(&format) * (size_t)format.height;
         const size_t fast = size_of(&format, pixels, "fast");
         const size_t balanced = size_of(&format, pixels, "balanced");
@@ -234,7 +232,6 @@ TEST(more_effort_makes_smaller_files) {
         assert_true(small <= six + six / 200 + 100);
         assert_true(fast <= one + one / 50);
         assert_true(fast < raw + raw / 1000 + 1000);
-        free(pixels);
     }
 }
 
@@ -250,7 +247,7 @@ TEST(none_stores_rows) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         const gf_format *format = &shapes[s];
         const size_t row = gf_row_bytes(format) + 1, max = STRIP / row ? STRIP / row : 1;
-        unsigned char *pixels = draw(format, 0, s);
+        AUTO(free) unsigned char *pixels = draw(format, 0, s);
         size_t want = FRAME;
         for (size_t y = 0, rows; y < format->height; y += rows) {
             rows = format->height - y < max ? (size_t)format->height - y : max;
@@ -258,7 +255,6 @@ TEST(none_stores_rows) {
         }
         assert_int_equal(size_of(format, pixels, "none"), want);
         check_image(*format, "none", 0, s);
-        free(pixels);
     }
 }
 
@@ -289,7 +285,7 @@ TEST(patterns_are_found_by_fast) {
         if (kind == 5)
             format = (gf_format){1, 90000, 3, GF_U8, false};
         const size_t row = gf_row_bytes(&format);
-        unsigned char *pixels = test_alloc(row * (size_t)format.height);
+        AUTO(free) unsigned char *pixels = test_alloc(row * (size_t)format.height);
         for (size_t i = 0; i < row * format.height; i++) {
             const size_t y = i / row, x = i % row / format.channels, c = i % row % format.channels;
             const size_t value = kind == 0   ? (x + y) % 2 * 255
@@ -310,7 +306,6 @@ TEST(patterns_are_found_by_fast) {
             print_message("%d: %zu, 1: %zu\n", kind, fast, one);
         /* "fast" compresses each strip independently; libpng writes one stream. */
         assert_true(fast <= one + one / 10 || (kind == 7 && fast < row * format.height / 16));
-        free(pixels);
     }
 }
 
@@ -351,11 +346,10 @@ TEST(chunks_contain_all_bytes) {
 /* Strips with "small" start with the preceding data that matches can reach. */
 TEST(strips_match_those_above) {
     const gf_format format = {10000, 100, 1, GF_U8, false};
-    unsigned char *pixels = draw(&format, 0, 6);
+    AUTO(free) unsigned char *pixels = draw(&format, 0, 6);
     for (size_t i = 20000; i < 1000000; i++)
         pixels[i] = pixels[i - 20000];
     assert_in_range(size_of(&format, pixels, "small"), 20000, 40000);
-    free(pixels);
 }
 
 TEST(rejects_unknown_compressions) {

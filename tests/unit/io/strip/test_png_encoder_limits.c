@@ -20,7 +20,7 @@ const char *__tsan_default_options(void) {
 TEST(disk_errors_are_reported) {
     const gf_format format = {3000, 700, 3, GF_U8, false};
     const gf_file_options options = {.force = true, .write.format = "png"};
-    unsigned char *pixels = draw(&format, 0, 3);
+    AUTO(free) unsigned char *pixels = draw(&format, 0, 3);
     for (uint32_t threads = 1; threads < 4; threads++) {
         gf_sink *sink;
         gf_status status = gf_sink_open("/dev/full", &format, NULL, &options, threads, &sink, &why);
@@ -33,12 +33,11 @@ TEST(disk_errors_are_reported) {
         assert_int_equal(status, GF_FAILED);
         assert_non_null(strstr(why.message, "/dev/full: cannot write"));
     }
-    free(pixels);
 }
 
 TEST(may_be_closed_at_any_row) {
     const gf_format format = {2000, 900, 3, GF_U8, false};
-    unsigned char *pixels = draw(&format, 1, 4);
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 4);
     for (uint64_t rows = 0; rows < format.height; rows += 83) {
         gf_sink *sink;
         assert_ok(gf_sink_open(in_directory("left.png"), &format, NULL, NULL, 4, &sink, &why));
@@ -47,7 +46,6 @@ TEST(may_be_closed_at_any_row) {
         sink->ops->close(sink);
         assert_int_equal(access(in_directory("left.png"), F_OK), -1);
     }
-    free(pixels);
 }
 
 /* The number of worker threads increases with the memory limit, from 0 to 8. */

@@ -72,13 +72,12 @@ TEST(simd_levels_equal_golden) {
 
 TEST(magnitudes_add_up_over_long_rows) {
     enum { LONG = 34000001 }; /* the sum exceeds 32 bits */
-    unsigned char *residuals = test_alloc(LONG);
+    AUTO(free) unsigned char *residuals = test_alloc(LONG);
     memset(residuals, 128, LONG);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         if (!isa || gf_isa_available((gf_isa)isa))
             assert_int_equal(gf_png_simd_of((gf_isa)isa)->magnitude(residuals, LONG),
                              UINT64_C(128) * LONG);
-    free(residuals);
 }
 
 TEST(swaps_samples) {

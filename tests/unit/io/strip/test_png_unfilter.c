@@ -76,7 +76,7 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
     test_row in = new_row(bytes, test_below(random, 64), random);
     test_row above = new_row(bytes, test_below(random, 64), random);
     test_row out = new_row(bytes, test_below(random, 64), NULL);
-    unsigned char *wanted = test_alloc(bytes);
+    AUTO(free) unsigned char *wanted = test_alloc(bytes);
     /* Half of the rows resemble images: small residuals and similar neighbours. */
     if (test_below(random, 2) == 0)
         for (size_t i = 0; i < bytes; i++) {
@@ -98,7 +98,6 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
     free(in.memory);
     free(above.memory);
     free(out.memory);
-    free(wanted);
 }
 
 TEST(levels_equal_golden) {
@@ -227,7 +226,7 @@ TEST(big_endian_becomes_native) {
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t count = 0; gf_isa_available((gf_isa)isa) && count <= 150; count++) {
             test_row row = new_row(2 * count, count % 7, &random);
-            unsigned char *before = test_alloc(2 * count + 1);
+            AUTO(free) unsigned char *before = test_alloc(2 * count + 1);
             memcpy(before, row.bytes, 2 * count);
             gf_png_simd_of((gf_isa)isa)->swap16(row.bytes, row.bytes, count);
             for (size_t i = 0; i < count; i++) {
@@ -238,7 +237,6 @@ TEST(big_endian_becomes_native) {
             assert_true(test_painted(row.memory, row.bytes));
             assert_true(test_painted(row.bytes + 2 * count, row.memory + 2 * count + 512));
             free(row.memory);
-            free(before);
         }
 }
 

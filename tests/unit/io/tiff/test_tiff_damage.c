@@ -91,11 +91,10 @@ typedef struct damage_image {
 
 static damage_image read_file(gf_limits limits, gf_error *error) {
     damage_image image = {0};
-    gf_metadata metadata = {0};
+    AUTO(metadata) gf_metadata metadata = {0};
     limits.no_sandbox = true;
     (void)load_image(file_path(), &limits, 3, &image.format, &image.pixels, &metadata, error);
     memcpy(image.damage, metadata.remarks.damage, sizeof image.damage);
-    gf_metadata_clear(&metadata);
     return image;
 }
 
@@ -278,7 +277,7 @@ TEST(notices_damage_in_every_compression) {
         size_t size;
         if (!write_case(&cases[i], 37, 29))
             continue;
-        unsigned char *data = test_bytes(file_path(), &size);
+        AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
         damage_image intact = read_file((gf_limits){0}, &why);
         if (!intact.pixels || intact.damage[0])
             fail_msg("%s: the intact file: %s%s", cases[i].name, why.message, intact.damage);
@@ -292,7 +291,6 @@ TEST(notices_damage_in_every_compression) {
                          names[how], count.silent, count.first);
         }
         free(intact.pixels);
-        free(data);
     }
 }
 
@@ -376,14 +374,13 @@ TEST(counts_missing_rows_of_a_fax) {
 
 static void zero_strips(uint32_t first, uint32_t count) {
     size_t size;
-    unsigned char *data = test_bytes(file_path(), &size);
+    AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
     TIFF *tiff = TIFFOpen(file_path(), "r");
     assert_non_null(tiff);
     for (uint32_t i = first; i < first + count; i++)
         memset(data + TIFFGetStrileOffset(tiff, i) + 2, 0, TIFFGetStrileByteCount(tiff, i) - 2);
     TIFFClose(tiff);
     put_bytes(file_path(), data, size);
-    free(data);
 }
 
 /* A strip of one row may be damaged: half of the image must not be. */
@@ -423,7 +420,7 @@ TEST(counts_rows_once) {
 /* Remove the codes of ends of lines: at least 11 zeros and a one. */
 static size_t remove_ends_of_lines(unsigned char *data, size_t size) {
     enum { CODE = 12 };
-    unsigned char *bits = test_alloc(8 * size + 8);
+    AUTO(free) unsigned char *bits = test_alloc(8 * size + 8);
     size_t count = 0, zeros = 0;
     for (size_t i = 0; i < 8 * size; i++) {
         const unsigned char bit = data[i / 8] >> (7 - i % 8) & 1;
@@ -435,7 +432,6 @@ static size_t remove_ends_of_lines(unsigned char *data, size_t size) {
     memset(data, 0, size);
     for (size_t i = 0; i < count; i++)
         data[i / 8] |= (unsigned char)(bits[i] << (7 - i % 8));
-    free(bits);
     return (count + 7) / 8;
 }
 
@@ -621,7 +617,7 @@ TEST(lists_pages_in_blocks) {
     size_t size;
     spec.big_endian = false;
     assert_true(tiff_write(file_path(), &spec, 1, &random));
-    unsigned char *data = test_bytes(file_path(), &size);
+    AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
     unsigned char *grown = test_zeros(size + 1 + BYTES), *at = grown + ((size + 1) & ~(size_t)1);
     memcpy(grown, data, size);
     unsigned char *directory = grown + little(grown + 4, 4);
@@ -634,7 +630,6 @@ TEST(lists_pages_in_blocks) {
     assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &why));
     assert_in_range(reads, BYTES / 4096, BYTES / 4096 + 40);
     free(grown);
-    free(data);
 }
 
 /* GF_ALL_PAGES is not the number of a page. */

@@ -462,7 +462,7 @@ TEST(limits_all_tags) {
     for (size_t f = 0; f < FORMS; f++) {
         const uint64_t wide = forms[f].big ? 8 : 4;
         block b = begin(forms[f], 16);
-        gf_metadata items;
+        AUTO(metadata) gf_metadata items;
         gf_tiff_tags tags;
         put_count(&b, 16, 5);
         put_entry(&b, 16, 0, TIFFTAG_STRIPOFFSETS, 4, 200, 300, wide);
@@ -481,7 +481,6 @@ TEST(limits_all_tags) {
         put_entry(&b, 16, 2, 305, 2, 1, 0, 4);
         assert_error(read_tags(&b, false, 99, &items, &tags, &why), GF_FAILED,
                      "tag 65000 has 100 values of 1 bytes; raise");
-        gf_metadata_clear(&items);
     }
 }
 
@@ -502,7 +501,7 @@ TEST(joins_iptc_and_resources) {
                  {"x", 1, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         block b = begin(forms[0], 16);
-        gf_metadata items;
+        AUTO(metadata) gf_metadata items;
         const size_t size = cases[i].size, before = cases[i].added ? sizeof iptc - 1 : 0;
         put_count(&b, 16, 2);
         put_entry(&b, 16, 0, TIFFTAG_RICHTIFFIPTC, TIFF_BYTE, 4, 0, 4);
@@ -516,7 +515,6 @@ TEST(joins_iptc_and_resources) {
         assert_int_equal(items.chunks[0].size, before + size);
         assert_memory_equal(items.chunks[0].data, iptc, before);
         assert_memory_equal(items.chunks[0].data + before, cases[i].resources, size);
-        gf_metadata_clear(&items);
     }
 }
 
@@ -526,7 +524,7 @@ TEST(reads_resolutions) {
     for (size_t f = 0; f < FORMS; f++)
         for (size_t t = 0; t < 2; t++) {
             block b = begin(forms[f], 16);
-            gf_metadata items;
+            AUTO(metadata) gf_metadata items;
             gf_resolution r;
             put_count(&b, 16, 3);
             for (size_t k = 0; k < 2; k++) {
@@ -543,7 +541,6 @@ TEST(reads_resolutions) {
             assert_true(gf_metadata_resolution(&items, &r));
             assert_true(r.x == 12.5 && r.y == 12.5);
             assert_int_equal(r.unit, GF_PER_CM);
-            gf_metadata_clear(&items);
         }
 }
 

@@ -191,7 +191,7 @@ TEST(writes_or_fails) {
     if (GF_SANITIZED)
         skip();
     const gf_format format = {20, 30, 3, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     for (size_t i = 0; gf_names(GF_NAMES_TIFF_COMPRESSION)[i]; i++) {
         const gf_file_options options = {
             .force = true, .write.tiff_compression = gf_names(GF_NAMES_TIFF_COMPRESSION)[i]};
@@ -212,7 +212,6 @@ TEST(writes_or_fails) {
             }
         }
     }
-    free(pixels);
 }
 
 int main(void) {

@@ -115,12 +115,11 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
         for (uint64_t i = 0; i < slots; i++)
             free(memory[i]);
         if (end == strips) { /* again, without that memory */
-            unsigned char *last = test_alloc(row);
+            AUTO(free) unsigned char *last = test_alloc(row);
             source->ops->seek(source, height - 1);
             assert_ok(source->ops->read(source, last, row, 1, &why));
             assert_memory_equal(last, expected + (height - 1) * row, row);
             assert_ok(source->ops->finish(source, &why));
-            free(last);
         }
     }
     source->ops->close(source);
@@ -137,7 +136,7 @@ static void check_pipe(const char *path, const gf_limits *limits, const gf_forma
 static void check_file(const char *path, uint32_t page, test_random *random, const char *what) {
     static const size_t segments[] = {0, 1, 700, 5000};
     gf_format format;
-    unsigned char *expected = tiff_reference(path, page, &format);
+    AUTO(free) unsigned char *expected = tiff_reference(path, page, &format);
     if (!expected)
         fail_msg("%s: libtiff cannot read it", what);
     for (uint32_t threads = 1; threads <= 4; threads += 1 + (uint32_t)test_below(random, 2)) {
@@ -152,7 +151,6 @@ static void check_file(const char *path, uint32_t page, test_random *random, con
     if (test_below(random, 8) == 0)
         check_pipe(path, &(gf_limits){.threads = 2, .page = page + 1, .no_sandbox = true}, &format,
                    expected, what);
-    free(expected);
 }
 
 TEST(reads_every_kind) {
@@ -371,9 +369,10 @@ TEST(keeps_associated_alpha) {
     tiff_spec spec = tiff_small_grey(9, 0);
     const char *in = file_path();
     test_random random = test_seeded(3);
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     spec.samples = 4;
     spec.photometric = PHOTOMETRIC_RGB;
     spec.extra = EXTRASAMPLE_ASSOCALPHA;
@@ -391,13 +390,12 @@ TEST(keeps_associated_alpha) {
                                  &why));
         assert_int_equal(report.pages, 1);
     }
-    gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 /* Ranks read ranges of rows, unless the output would need the kind of the alpha channel. */
 TEST(reads_ranges) {
     const char *in = file_path();
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     for (uint16_t extra = EXTRASAMPLE_ASSOCALPHA; extra <= EXTRASAMPLE_UNASSALPHA; extra++) {
         static const char *const filters[] = {"hist", "smooth"};
@@ -408,17 +406,15 @@ TEST(reads_ranges) {
         assert_true(tiff_write(in, &spec, 1, &random));
         for (int i = 0; i < 2; i++) {
             const gf_filter *filter = gf_filter_find(filters[i]);
-            gf_settings *settings = test_settings(filter, "");
+            AUTO(settings) gf_settings *settings = test_settings(filter, "");
             gf_format format;
             bool possible;
             assert_ok(test_rows_possible(
                 &(test_files){engine, filter, settings, &in, i ? in_directory("y.pam") : NULL},
                 &format, &possible, NULL));
             assert_int_equal(possible, i == 0 || extra != EXTRASAMPLE_ASSOCALPHA);
-            gf_settings_free(settings);
         }
     }
-    gf_engine_close(engine);
 }
 
 /* ---- refused and damaged files --------------------------------------------------------------- */
@@ -514,14 +510,13 @@ static void write_private(const tiff_spec *spec, uint32_t size) {
     static const TIFFFieldInfo field = {
         65000, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, "Private"};
     test_random random = test_seeded(1);
-    unsigned char *value = calloc(1, size);
+    AUTO(free) unsigned char *value = calloc(1, size);
     TIFF *tiff = TIFFOpen(file_path(), "w");
     assert_true(tiff && value);
     assert_int_equal(TIFFMergeFieldInfo(tiff, &field, 1), 0);
     assert_true(TIFFSetField(tiff, field.field_tag, size, value));
     assert_true(tiff_write_directory(tiff, spec, &random));
     TIFFClose(tiff);
-    free(value);
 }
 
 static void assert_dropped(const tiff_spec *spec, uint32_t tag, const void *value,
@@ -612,10 +607,9 @@ TEST(refuses_huge_tiles) {
 /* Read a file completely; return the status of the first failure. Tasks are short. */
 static gf_status read_all(const char *path, uint32_t threads, gf_error *error) {
     const gf_limits limits = {.threads = threads, .segment = 50000};
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     gf_format format;
     const gf_status status = load_image(path, &limits, 2, &format, &pixels, NULL, error);
-    free(pixels);
     return status;
 }
 
@@ -688,12 +682,11 @@ TEST(reads_strips_in_any_order) {
             assert_int_equal(TIFFWriteEncodedStrip(tiff, strip, rows, sizeof rows), sizeof rows);
         }
         TIFFClose(tiff);
-        unsigned char *expected = tiff_reference(path, 0, &format);
+        AUTO(free) unsigned char *expected = tiff_reference(path, 0, &format);
         assert_non_null(expected);
         assert_int_equal(expected[WIDTH * ROWS * (STRIPS - 1)], STRIPS);
         for (uint32_t threads = 1; threads < 4; threads++)
             check_pixels(path, &(gf_limits){.threads = threads}, 3, &format, expected, "order");
-        free(expected);
     }
 }
 
@@ -740,7 +733,7 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
         if (spec.compression != COMPRESSION_ADOBE_DEFLATE)
             continue;
         assert_true(tiff_write(path, &spec, 1, &random));
-        unsigned char *expected = tiff_reference(path, 0, &format);
+        AUTO(free) unsigned char *expected = tiff_reference(path, 0, &format);
         assert_non_null(expected);
         TIFF *tiff = TIFFOpen(path, "r");
         const uint32_t units =
@@ -766,7 +759,6 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
             free(pixels);
             pixels = NULL;
         }
-        free(expected);
     }
     print_message("%u refused, %u unharmed\n", (unsigned)refused, (unsigned)unharmed);
     assert_true(refused > unharmed);
@@ -818,7 +810,7 @@ TEST(refuses_truncated_files) {
         size_t size;
         spec.compression = compressed ? COMPRESSION_LZW : COMPRESSION_NONE;
         assert_true(tiff_write(path, &spec, 1, &random));
-        unsigned char *data = test_bytes(path, &size);
+        AUTO(free) unsigned char *data = test_bytes(path, &size);
         for (size_t cut = 0; cut < size; cut++) {
             put_bytes(path, data, cut);
             const gf_status status = read_all(path, 2, &why);
@@ -828,7 +820,6 @@ TEST(refuses_truncated_files) {
             if (status != GF_OK)
                 assert_message(&why, "x.tif: ");
         }
-        free(data);
     }
 }
 

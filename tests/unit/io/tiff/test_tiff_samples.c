@@ -411,7 +411,7 @@ static void put_stack(const char *description, const unsigned char *pixels, uint
     TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description);
     assert_true(TIFFWriteEncodedStrip(tiff, 0, (void *)pixels, SLICES * SLICE) >= 0);
     TIFFClose(tiff);
-    unsigned char *data = test_bytes(file_path(), &size);
+    AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
     memcpy(&directory, data + 4, 4);
     for (unsigned char *entry = data + directory + 2; entry[0] | entry[1] << 8; entry += 12) {
         const int tag = entry[0] | entry[1] << 8;
@@ -421,7 +421,6 @@ static void put_stack(const char *description, const unsigned char *pixels, uint
             entry[8] = SLICE;
     }
     put_bytes(file_path(), data, size);
-    free(data);
 }
 
 TEST(reads_stacks) {
@@ -468,10 +467,10 @@ TEST(notes_frames_of_png) {
     const gf_format format = {1, 1, 1, GF_U8, false};
     gf_report report;
     gf_format found;
-    void *loaded;
+    AUTO(free) void *loaded;
     size_t size;
     assert_ok(gf_save_file(path, &format, &(gf_pixels){"a", 1}, NULL, NULL));
-    unsigned char *data = test_bytes(path, &size), *with = malloc(size + sizeof control);
+    AUTO(free) unsigned char *data = test_bytes(path, &size), *with = malloc(size + sizeof control);
     gf_put_big32(control + 16, (uint32_t)crc32(0, control + 4, 12));
     memcpy(with, data, 33);
     memcpy(with + 33, control, sizeof control);
@@ -482,9 +481,6 @@ TEST(notes_frames_of_png) {
     assert_string_equal(report.remarks.notes,
                         "an animation of 258 frames; only the default image is read");
     assert_refused(&(gf_limits){.page = 2}, path, "has no pages; omit --page");
-    free(loaded);
-    free(with);
-    free(data);
 }
 
 int main(void) {

@@ -183,17 +183,15 @@ static void check_image(gf_format format, const char *compression, int content, 
         {.compression = compression, .threads = 3, .rows = 3, .max_memory = 16 << 20},
         {.compression = compression, .threads = 5, .rows = 5, .shrink = true}};
     const how first = {.compression = compression};
-    unsigned char *pixels = draw(&format, content, seed);
+    AUTO(free) unsigned char *pixels = draw(&format, content, seed);
     size_t size;
     encode(&format, pixels, &first);
     check_file(&format, pixels, &first);
-    unsigned char *file = test_bytes(in_directory("x.tif"), &size);
+    AUTO(free) unsigned char *file = test_bytes(in_directory("x.tif"), &size);
     for (size_t w = 0; w < sizeof variants / sizeof *variants; w++) {
         encode(&format, pixels, &variants[w]);
         assert_bytes(in_directory("x.tif"), file, size);
     }
-    free(file);
-    free(pixels);
 }
 
 TEST(any_threads_write_the_same_bytes) {
@@ -269,12 +267,12 @@ TEST(simd_levels_predict_the_same_bytes) {
 /* A file is a BigTIFF if it would be too large otherwise; with any number of threads. */
 TEST(large_files_are_bigtiff) {
     const gf_format format = {501, 300, 3, GF_U8, false};
-    unsigned char *pixels = draw(&format, 1, 3);
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 3);
     size_t size, big_size;
     for (int c = 0; c < 4; c++) {
         how h = {.compression = gf_names(GF_NAMES_TIFF_COMPRESSION)[c], .threads = 3};
         encode(&format, pixels, &h);
-        unsigned char *bytes = test_bytes(in_directory("x.tif"), &size);
+        AUTO(free) unsigned char *bytes = test_bytes(in_directory("x.tif"), &size);
         assert_memory_equal(bytes, "II*\0", 4);
         h.classic_max = size;
         encode(&format, pixels, &h);
@@ -291,15 +289,13 @@ TEST(large_files_are_bigtiff) {
         assert_true(big_size > size);
         check_file(&format, pixels, &h);
         free(same);
-        free(bytes);
     }
-    free(pixels);
 }
 
 TEST(compresses_as_png) {
     const gf_format format = {1200, 800, 3, GF_U8, false};
     for (int content = 0; content < CONTENTS; content++) {
-        unsigned char *pixels = draw(&format, content, 9);
+        AUTO(free) unsigned char *pixels = draw(&format, content, 9);
         const size_t raw = gf_row_bytes(&format) * (size_t)format.height;
         size_t size, lzw;
         encode(&format, pixels, &(how){.compression = "deflate"});
@@ -312,7 +308,6 @@ TEST(compresses_as_png) {
         assert_true(content == 0 || size < lzw);
         /* Matches are found. */
         assert_true(content < 2 || size < raw / 50);
-        free(pixels);
     }
 }
 
@@ -378,7 +373,7 @@ static void check_same_item(const gf_metadata *a, const gf_metadata *b, const ch
 
 TEST(metadata_is_written_and_read) {
     const gf_format format = {31, 41, 4, GF_U16, true};
-    unsigned char *pixels = draw(&format, 1, 3);
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back, again;
     gf_resolution resolution;
     make_items(&items);
@@ -421,18 +416,16 @@ TEST(metadata_is_written_and_read) {
         assert_int_equal(gf_metadata_orientation(&back), 6);
         /* The same items give the same file. */
         size_t file_size;
-        unsigned char *file = test_bytes(in_directory("x.tif"), &file_size);
+        AUTO(free) unsigned char *file = test_bytes(in_directory("x.tif"), &file_size);
         encode(&format, pixels,
                &(how){.compression = "deflate", .late = &back, .classic_max = h.classic_max});
         assert_bytes(in_directory("x.tif"), file, file_size);
         read_items(&again);
         check_same_item(&back, &again, GF_ITEM_EXIF);
-        free(file);
         gf_metadata_clear(&back);
         gf_metadata_clear(&again);
     }
     gf_metadata_clear(&items);
-    free(pixels);
 }
 
 /* All directories are those of a BigTIFF, or none. */
@@ -444,13 +437,12 @@ TEST(pages_are_linked) {
         assert_ok(open_sink(&formats[0], &(how){.classic_max = big ? 1 : 0}, &sink, &why));
         for (int i = 0; i < 3; i++) {
             const size_t row = gf_row_bytes(&formats[i]);
-            unsigned char *pixels = draw(&formats[i], 0, (uint64_t)i);
+            AUTO(free) unsigned char *pixels = draw(&formats[i], 0, (uint64_t)i);
             assert_ok(sink->ops->write(sink, pixels, row, formats[i].height, &why));
             assert_ok((i < 2 ? sink->end_page : sink->ops->finish)(sink, NULL, &why));
             if (i < 2)
                 assert_ok(gf_sink_next_page(&sink, in_directory("x.tif"), &formats[i + 1], NULL,
                                             NULL, 1, &why));
-            free(pixels);
         }
         assert_ok(gf_output_commit(sink->output, &why));
         sink->ops->close(sink);
@@ -471,7 +463,7 @@ TEST(pages_are_linked) {
 TEST(many_pages_exceed_the_memory) {
     static const unsigned char profile[100000];
     const gf_format format = {1, 1, 1, GF_U8, false};
-    gf_metadata items;
+    AUTO(metadata) gf_metadata items;
     gf_sink *sink;
     items = (gf_metadata){0};
     add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
@@ -490,14 +482,13 @@ TEST(many_pages_exceed_the_memory) {
     assert_int_equal(pages, 5); /* twice 500,000 bytes */
     assert_message(&why, "for the directories of the pages are over the limit of");
     sink->ops->close(sink);
-    gf_metadata_clear(&items);
 }
 
 /* Late metadata replaces that at the start; PNG chunks are converted. */
 TEST(late_metadata_is_written) {
     const gf_format format = {5, 4, 1, GF_U8, false};
-    unsigned char *pixels = draw(&format, 1, 3);
-    gf_metadata early, late, back;
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 3);
+    AUTO(metadata) gf_metadata early, late, back;
     gf_resolution resolution;
     early = (gf_metadata){0};
     late = (gf_metadata){0};
@@ -511,10 +502,6 @@ TEST(late_metadata_is_written) {
     assert_true(gf_metadata_resolution(&back, &resolution));
     assert_true(resolution.x == 300 && resolution.y == 150 && resolution.unit == GF_PER_INCH);
     assert_int_equal(gf_metadata_orientation(&back), 6);
-    gf_metadata_clear(&early);
-    gf_metadata_clear(&late);
-    gf_metadata_clear(&back);
-    free(pixels);
 }
 
 TEST(resolutions_are_fractions) {
@@ -522,7 +509,7 @@ TEST(resolutions_are_fractions) {
                                     2.0 / 3, 4294967295, 0.5, 1e-9,       123456.75, 2147483648};
     static const double without[] = {1e-10, 5e9};
     const gf_format format = {5, 4, 1, GF_U8, false};
-    unsigned char *pixels = draw(&format, 1, 3);
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back;
     gf_resolution got;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -548,7 +535,6 @@ TEST(resolutions_are_fractions) {
         gf_metadata_clear(&items);
         gf_metadata_clear(&back);
     }
-    free(pixels);
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -573,7 +559,7 @@ TEST(held_files_fit_the_memory) {
     enum { OTHER_BYTES = 1 << 20 }; /* one strip, and the output buffer */
     for (uint64_t height = 2000; height < 3000; height += 150) {
         const gf_format format = {4096, height, 1, GF_U8, false};
-        unsigned char *pixels = draw(&format, 0, 1);
+        AUTO(free) unsigned char *pixels = draw(&format, 0, 1);
         gf_sink *sink = NULL;
         const uint64_t before = allocated();
         assert_ok(open_sink(&format, &(how){.compression = "none", .pipe = true}, &sink, NULL));
@@ -581,7 +567,6 @@ TEST(held_files_fit_the_memory) {
         assert_true(allocated() <= before + sink->memory + OTHER_BYTES);
         assert_ok(sink->ops->finish(sink, NULL, NULL));
         sink->ops->close(sink);
-        free(pixels);
     }
 }
 
@@ -605,7 +590,7 @@ static tmsize_t never_written(TIFF *tiff, uint32_t strip, void *data, tmsize_t s
 TEST(failures_are_reported) {
     const gf_format format = {300, 400, 3, GF_U8, false}, wide = {30000000, 2, 3, GF_U8, false};
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
-    unsigned char *pixels = draw(&format, 1, 1);
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 1);
     const gf_tiff_library *library;
     gf_metadata items;
     gf_sink *sink;
@@ -641,7 +626,6 @@ TEST(failures_are_reported) {
         sink->ops->close(sink);
     }
     *altered = saved;
-    free(pixels);
 }
 
 int main(void) {
