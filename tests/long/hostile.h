@@ -48,11 +48,10 @@ static inline void every_cut(const png_bytes *file, hostile_try *try, const char
                              hostile *totals) {
     for (size_t size = 1; size < file->size; size++) {
         /* A copy of exact size, so that sanitizers detect reads past the end. */
-        png_bytes cut = {malloc(size), size};
+        AUTO(free) png_bytes cut = {malloc(size), size};
         assert_non_null(cut.data);
         memcpy(cut.data, file->data, size);
         try(&cut, what, size, totals);
-        free(cut.data);
     }
 }
 
@@ -60,14 +59,13 @@ static inline void every_cut(const png_bytes *file, hostile_try *try, const char
 static inline void every_flip(const png_bytes *file, size_t step, void (*fix)(png_bytes *file),
                               hostile_try *try, const char *what, hostile *totals) {
     for (size_t bit = 0; bit < 8 * file->size; bit += step) {
-        png_bytes flipped = copy_of(file);
+        AUTO(free) png_bytes flipped = copy_of(file);
         flipped.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         try(&flipped, what, bit, totals);
         if (fix != NULL) {
             fix(&flipped);
             try(&flipped, what, bit, totals);
         }
-        free(flipped.data);
     }
 }
 
@@ -77,10 +75,9 @@ static inline void every_byte(const png_bytes *file, hostile_try *try, const cha
     static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff, '9', '\n', ' ', '#'};
     for (size_t at = 0; at < file->size; at++)
         for (size_t v = 0; v < sizeof values; v++) {
-            png_bytes changed = copy_of(file);
+            AUTO(free) png_bytes changed = copy_of(file);
             changed.data[at] = values[v];
             try(&changed, what, at, totals);
-            free(changed.data);
         }
 }
 

@@ -192,7 +192,7 @@ static void put_bomb(png_bytes *file, const char *name, const char *prefix, size
                      size_t zeros) {
     static unsigned char block[1 << 16];
     const size_t capacity = prefix_size + zeros / 1000 + 1000;
-    unsigned char *data = malloc(capacity);
+    AUTO(free) unsigned char *data = malloc(capacity);
     z_stream stream = {0};
     assert_non_null(data);
     if (prefix_size != 0)
@@ -208,7 +208,6 @@ static void put_bomb(png_bytes *file, const char *name, const char *prefix, size
     assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
     png_put_chunk(file, name, data, prefix_size + stream.total_out, false);
     (void)deflateEnd(&stream);
-    free(data);
 }
 
 /* Insert chunks between the header and the pixels of a file. */

@@ -263,8 +263,8 @@ static void time_hist(gf_engine *engine, uint64_t max_memory, hist_time *min,
     const gf_filter *hist = gf_filter_find("hist");
     const gf_file_options options = {.max_memory = max_memory};
     const char *const paths[1] = {in_directory("in.png")};
-    gf_settings *settings = test_settings(hist, "bins=256");
-    gf_result *result;
+    AUTO(settings) gf_settings *settings = test_settings(hist, "bins=256");
+    AUTO(result) gf_result *result;
     const double wall = wall_seconds(), cpu = cpu_seconds();
     const gf_status status = test_run_files(
         &(test_files){engine, hist, settings, paths, NULL, &options, .result = &result}, &why);
@@ -275,8 +275,6 @@ static void time_hist(gf_engine *engine, uint64_t max_memory, hist_time *min,
     min->cpu = took.cpu < min->cpu ? took.cpu : min->cpu;
     assert_string_equal(gf_result_table(result, 0)->columns[3].name, "grey");
     assert_true(gf_result_column(result, 0, 3, counts));
-    gf_result_free(result);
-    gf_settings_free(settings);
 }
 
 /* Return true unless several threads take longer than allowed. Some tolerance, because the machine

@@ -41,10 +41,8 @@ static void check_rejected(const char *name, png_bytes *file, const char *words,
     struct rusage usage;
     int status;
     size_t length;
-    char in[2048], out[2048], messages[2048];
-    (void)snprintf(in, sizeof in, "%s", in_directory(name));
-    (void)snprintf(out, sizeof out, "%s", in_directory("out.png"));
-    (void)snprintf(messages, sizeof messages, "%s", in_directory("messages"));
+    const char *in = in_directory(name), *out = in_directory("out.png"),
+               *messages = in_directory("messages");
     const size_t size = file->size;
     put_bytes(in, file->data, size);
     free(file->data);

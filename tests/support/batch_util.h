@@ -19,7 +19,7 @@ static char want_paths[ITEMS][1200]; /* outputs of single runs */
 
 static inline void put_png(const char *path, uint32_t size, int color, int depth, bool interlaced,
                            const png_extra *extras, size_t extra_count, size_t cut) {
-    png_bytes file = {0};
+    AUTO(free) png_bytes file = {0};
     const png_spec spec = {.width = size,
                            .height = size + 3,
                            .color = color,
@@ -30,7 +30,6 @@ static inline void put_png(const char *path, uint32_t size, int color, int depth
                            .extra_count = extra_count};
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path, file.data, file.size - cut);
-    free(file.data);
 }
 
 /* Write a TIFF of three pages. */
@@ -147,11 +146,10 @@ static inline gf_status run_smooth_from(const test_item *items, uint64_t count, 
                                         const gf_work_source *source, gf_error *error) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_batch_devices on = {.count = devices};
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_status status = test_run_batch_on(
         &(test_batch){devices ? &on : NULL, filter, settings, items, count, options, source},
         error);
-    gf_settings_free(settings);
     return status;
 }
 
@@ -168,7 +166,7 @@ static item_outcome want[ITEMS];
 static inline void run_each(const gf_filter *filter, const gf_settings *settings,
                             const gf_file_options *options, int count) {
     const bool image = gf_filter_describe(filter)->makes_image;
-    gf_engine *engine;
+    AUTO(engine) gf_engine *engine;
     memset(want, 0, sizeof want);
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &engine, NULL), 0);
     for (int i = 0; i < count; i++) {
@@ -182,7 +180,6 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
         if (result)
             write_result(result, want[i].text);
     }
-    gf_engine_close(engine);
 }
 
 /* Check what a report says about the files: it does not depend on what computed them. */
@@ -215,8 +212,7 @@ static inline void check_outcomes(const char *what) {
 static inline void check_file(int i, const char *what) {
     size_t size, other;
     AUTO(free)
-    unsigned char *a = test_bytes(want_paths[i], &size),
-                  *b = test_bytes(out_paths[i], &other);
+    unsigned char *a = test_bytes(want_paths[i], &size), *b = test_bytes(out_paths[i], &other);
     if (size != other || memcmp(a, b, size) != 0)
         fail_msg("%s: item %d: the bytes differ", what, i);
 }

@@ -25,7 +25,7 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     unsigned char *in = to_device(strip.in, strip.in_size);
     unsigned char *out = to_device(strip.got, strip.out_size);
     unsigned char *accumulated = strip.state ? to_device(strip.state, strip.state_size) : NULL;
-    unsigned char *payload = test_zeros(strip.payload_bytes + TEST_MARGIN);
+    AUTO(free) unsigned char *payload = test_zeros(strip.payload_bytes + TEST_MARGIN);
     memset(payload + strip.payload_bytes, TEST_PAINT, TEST_MARGIN);
     unsigned char *extracted = to_device(payload, strip.payload_bytes + TEST_MARGIN);
     const gf_plan *plan = strip.plan;
@@ -54,7 +54,7 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(strip.got, out, strip.out_size, cudaMemcpyDeviceToHost));
     must(cudaMemcpy(payload, extracted, strip.payload_bytes + TEST_MARGIN, cudaMemcpyDeviceToHost));
-    unsigned char *state = test_alloc(strip.state_size + 1);
+    AUTO(free) unsigned char *state = test_alloc(strip.state_size + 1);
     if (accumulated)
         must(cudaMemcpy(state, accumulated, strip.state_size, cudaMemcpyDeviceToHost));
     must(cudaFree(in));
@@ -66,8 +66,6 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     assert_true(
         test_painted(payload + strip.payload_bytes, payload + strip.payload_bytes + TEST_MARGIN));
     test_strip_check(&strip, "cuda", state, payload, 1, 0);
-    free(state);
-    free(payload);
     test_strip_free(&strip);
     return true;
 }

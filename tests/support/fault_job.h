@@ -135,7 +135,7 @@ static inline void fault_check_files(const fault_job *job, const char *what) {
 static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_input input,
                                       const char *what) {
     fault_outcome done = {.status = GF_OK};
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     if (input == FROM_MEMORY) {
         test_outcome got = {.result = NULL};
         if (job->one.drawn.width)
@@ -177,7 +177,6 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
         assert_true(done.error.message[0] != 0);
         assert_null(strchr(done.error.message, '\n'));
     }
-    gf_result_free(result);
     return done;
 }
 

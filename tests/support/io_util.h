@@ -26,13 +26,24 @@ static inline int make_directory(void **state) {
     return mkdtemp(test_directory) == NULL;
 }
 
-/* Return the path of a file in the directory. The memory is reused by every fourth call. */
+/* Return the path of a file in the directory: one pointer for one name, until 63 other names have
+ * been used. */
+static inline __attribute__((format(printf, 1, 2))) const char *test_path(const char *name, ...) {
+    static char paths[64][2048], path[2048];
+    static size_t next;
+    const int length = snprintf(path, sizeof path, "%s/", test_directory);
+    va_list arguments;
+    va_start(arguments, name);
+    vsnprintf(path + length, sizeof path - (size_t)length, name, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < 64; i++)
+        if (!strcmp(paths[i], path))
+            return paths[i];
+    return strcpy(paths[next++ % 64], path);
+}
+
 static inline const char *in_directory(const char *name) {
-    static char paths[4][2048];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", test_directory, name);
-    return path;
+    return test_path("%s", name);
 }
 
 /* Count the files in the directory. remove: also delete them. */
@@ -95,7 +106,7 @@ static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned 
     const gf_format *format = &source->format;
     size_t row = gf_row_bytes(format);
     size_t stride = row + MARGIN;
-    unsigned char *buffer = test_alloc(stride * format->height);
+    AUTO(free) unsigned char *buffer = test_alloc(stride * format->height);
     gf_status status = GF_OK;
     *pixels = test_alloc(row * format->height);
     memset(buffer, PAINT, stride * format->height);
@@ -120,7 +131,6 @@ static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned 
         *pixels = NULL;
     }
     source->ops->close(source);
-    free(buffer);
     return status;
 }
 
@@ -138,6 +148,24 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     }
     *format = source->format;
     return load_source(source, strip, pixels, metadata, error);
+}
+
+/* Open a file, or fail the test. */
+static inline gf_source *open_source(const char *path, const gf_limits *limits) {
+    gf_source *source;
+    assert_ok(gf_source_open(path, limits, &source, &why));
+    return source;
+}
+
+static inline void test_auto_source(gf_source **source) {
+    (*source)->ops->close(*source);
+}
+
+/* Check that inspecting a page of a file fails with this message. */
+static inline void assert_inspection_fails(const char *path, const gf_file_options *options,
+                                           const char *part) {
+    gf_file_info info;
+    assert_error(gf_inspect_file(path, options, &info, &why), GF_FAILED, part);
 }
 
 /* Check that a message names a file and contains `part`. */
@@ -182,7 +210,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     }
     size_t row = gf_row_bytes(format);
     size_t stride = row + MARGIN;
-    unsigned char *buffer = test_alloc(stride * format->height);
+    AUTO(free) unsigned char *buffer = test_alloc(stride * format->height);
     memset(buffer, PAINT, stride * format->height);
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(buffer + y * stride, (const unsigned char *)pixels + y * row, row);
@@ -195,7 +223,6 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     if (status == GF_OK)
         status = gf_output_commit(sink->output, error);
     sink->ops->close(sink);
-    free(buffer);
     return status;
 }
 
@@ -203,7 +230,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
 static inline void assert_round_trip(const char *path, const gf_format *format,
                                      const void *pixels) {
     gf_format got = {0};
-    unsigned char *back = NULL;
+    AUTO(free) unsigned char *back = NULL;
     const gf_file_options options = {.force = true};
     assert_ok(save_image(path, format, pixels, NULL, &options, 3, &why));
     assert_ok(load_image(path, NULL, 2, &got, &back, NULL, &why));
@@ -212,7 +239,6 @@ static inline void assert_round_trip(const char *path, const gf_format *format,
     assert_int_equal(got.channels, format->channels);
     assert_int_equal(got.type, format->type);
     assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
-    free(back);
 }
 
 /* Check that writing is rejected with this message and leaves no file. */

@@ -5,8 +5,8 @@ static gf_status run(const gf_engine_options *options, const char *name, const c
                      gf_result **result, gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
     assert_non_null(filter);
-    gf_settings *settings = test_settings(filter, text);
-    gf_engine *engine = NULL;
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
+    AUTO(engine) gf_engine *engine = NULL;
     gf_report report = {0};
     gf_format out = format;
     const size_t row = gf_row_bytes(&format);
@@ -21,8 +21,6 @@ static gf_status run(const gf_engine_options *options, const char *name, const c
                                  error);
     if (!status)
         assert_string_equal(report.backend, options->backend);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
     return status;
 }
 
@@ -42,11 +40,10 @@ gf_result *test_measure(const char *backend, const char *filter, const char *tex
 
 gf_status test_measure_error(const char *filter, const char *text, gf_format format, const void *a,
                              uint64_t max_memory, gf_error *error) {
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     *error = (gf_error){0};
     gf_status status = run(&(gf_engine_options){.backend = "cpu", .max_memory = max_memory}, filter,
                            text, format, a, a, NULL, &result, error);
-    gf_result_free(result);
     return status;
 }
 

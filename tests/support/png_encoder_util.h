@@ -45,8 +45,7 @@ static const gf_file_options replacing = {.force = true};
 static inline gf_status open_encoder(const gf_format *format, const char *compression, gf_isa isa,
                                      uint32_t threads, uint64_t max_memory, gf_output *output,
                                      gf_sink **sink, gf_error *error) {
-    gf_metadata none;
-    none = (gf_metadata){0};
+    gf_metadata none = (gf_metadata){0};
     const gf_sink_setup setup = {.output = output,
                                  .format = format,
                                  .metadata = &none,

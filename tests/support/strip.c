@@ -211,12 +211,10 @@ void test_strip_check(const test_strip *strip, const char *backend, const unsign
         fail_strip(strip, backend, "the state is wrong");
     if (!strip->want_payload)
         return;
-    gf_result *golden_result = absorb(strip, strip->want_payload, 1, 0);
-    gf_result *result = absorb(strip, payloads, pieces, stride);
+    AUTO(result) gf_result *golden_result = absorb(strip, strip->want_payload, 1, 0);
+    AUTO(result) gf_result *result = absorb(strip, payloads, pieces, stride);
     if (!test_same_result(golden_result, result, backend))
         fail_strip(strip, backend, "the payload is wrong");
-    gf_result_free(golden_result);
-    gf_result_free(result);
 }
 
 void test_strip_repaint(test_strip *strip) {

@@ -89,12 +89,11 @@ void *test_zeros(size_t size) {
 
 unsigned char *test_bytes(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
-    unsigned char *data;
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     *size = (size_t)ftell(file);
     rewind(file);
-    data = test_zeros(*size + 1);
+    unsigned char *data = test_zeros(*size + 1);
     assert_int_equal(fread(data, 1, *size, file), *size);
     fclose(file);
     return data;

@@ -137,6 +137,11 @@ static inline bool tiff_write(const char *path, const tiff_spec *specs, size_t c
     return written;
 }
 
+/* Write a file with one page, or fail the test. The samples are the same for the same spec. */
+static inline void tiff_put(const char *path, const tiff_spec *spec) {
+    assert_true(tiff_write(path, spec, 1, &(test_random){test_seeded(1).state}));
+}
+
 /* Return sample i of a decoded row. */
 static inline uint32_t tiff_sample(const unsigned char *row, uint64_t i, uint32_t depth) {
     uint16_t v16;

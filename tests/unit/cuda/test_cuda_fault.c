@@ -63,10 +63,10 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     bool poisoned = false;
     const gf_file_options files = {
         .force = true, .progress = poison_at_half, .progress_context = &poisoned};
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     const char *in = in_directory("in.ppm");
     const char *out = filter->info.makes_image ? in_directory("out.ppm") : NULL;
-    gf_engine *engine;
+    AUTO(engine) gf_engine *engine;
     assert_ok(gf_engine_open(&options, &engine, NULL));
     engine->may_fall_back = replaceable; /* as under auto, which might select the cpu backend */
     const gf_status status = test_run_files(
@@ -77,8 +77,6 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
                                           out ? in_directory("again.ppm") : NULL, &files,
                                           .report = &unread},
                             NULL);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
     return status;
 }
 

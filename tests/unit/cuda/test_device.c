@@ -403,14 +403,13 @@ TEST(streams_do_not_share_memory) {
 /* Compare the outcome of a run with golden's. */
 static bool thread_check(const image_list *list, uint64_t k, const void *to, unsigned char *got,
                          gf_device_results *results, cudaStream_t stream) {
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     if (!results)
         return !cudaMemcpyAsync(got, to, list->out_bytes, cudaMemcpyDeviceToHost, stream) &&
                !cudaStreamSynchronize(stream) &&
                memcmp(got, list->want + k * list->out_bytes, list->out_bytes) == 0;
     const bool same = !gf_device_results_wait(results, &result, NULL) &&
                       test_same_result(list->results[k], result, "a thread");
-    gf_result_free(result);
     return same;
 }
 

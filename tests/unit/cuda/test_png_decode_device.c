@@ -145,7 +145,7 @@ static void check_file(const gf_buffer *file, const gf_format *format, size_t st
     const png_bytes bytes = {file->data, file->size};
     const size_t row = gf_row_bytes(format);
     gf_error want = {0};
-    unsigned char *pixels = cpu_pixels(&bytes, &want);
+    AUTO(free) unsigned char *pixels = cpu_pixels(&bytes, &want);
     if (error->status != want.status || (want.status && strcmp(error->message, want.message) != 0))
         fail_msg("seed %llu: status %d (%s) instead of %d (%s)", (unsigned long long)seed,
                  (int)error->status, error->message, (int)want.status, want.message);
@@ -161,7 +161,6 @@ static void check_file(const gf_buffer *file, const gf_format *format, size_t st
     assert_true(test_painted(got + place->first, got + place->at));
     total->files++;
     total->accepted += !want.status;
-    free(pixels);
 }
 
 /* Return whether the device must decode a file: the CPU would hide its errors. */
@@ -209,14 +208,13 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     if (valid && gf_png_left() != left)
         fail_msg("seed %llu: the device has left %llu of %zu files to the CPU, too",
                  (unsigned long long)seed, (unsigned long long)(gf_png_left() - left), used);
-    unsigned char *got = test_alloc(size + 1);
+    AUTO(free) unsigned char *got = test_alloc(size + 1);
     must(cudaMemcpy(got, memory, size, cudaMemcpyDeviceToHost));
     must(cudaFree(memory));
     for (size_t i = 0; i < used; i++) {
         check_file(&files[i], &formats[i], out[i].stride, &places[i], &errors[i], got, seed, total);
         free((void *)(uintptr_t)files[i].data);
     }
-    free(got);
 }
 
 TEST(decodes_all_kinds) {

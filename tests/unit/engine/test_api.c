@@ -166,9 +166,8 @@ TEST(returns_zero_for_unknown_names) {
 static gf_status run_file(gf_engine *engine, const char *name, const char *const *paths,
                           const char *out, gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_status status = test_run_files(&(test_files){engine, filter, settings, paths, out}, error);
-    gf_settings_free(settings);
     return status;
 }
 
@@ -194,10 +193,9 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
                             const gf_format *format, const gf_pixels *rows, void *out,
                             gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     gf_status status =
         test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8}, error);
-    gf_settings_free(settings);
     return status;
 }
 
@@ -266,8 +264,7 @@ TEST(rejects_overlapping_memory) {
                  {8, 0, 17, 17, false},  {0, 8, 16, 17, true},  {0, 100, 16, 8, false}};
     const gf_filter *smooth = gf_filter_find("smooth");
     AUTO(settings)
-    gf_settings *settings = test_settings(smooth, ""),
-                *xy = test_settings(smooth, "axis=xy");
+    gf_settings *settings = test_settings(smooth, ""), *xy = test_settings(smooth, "axis=xy");
     AUTO(engine) gf_engine *engine = open_engine();
     unsigned char memory[256] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -380,8 +377,7 @@ TEST(accepts_rows_at_any_address) {
             const size_t row = gf_row_bytes(&format), odd = row + 3;
             AUTO(free) unsigned char *even = malloc(5 * row), *drawn = malloc(5 * row);
             AUTO(free)
-            unsigned char *uneven = malloc(1 + 4 * odd + row),
-                          *other = malloc(1 + 4 * odd + row);
+            unsigned char *uneven = malloc(1 + 4 * odd + row), *other = malloc(1 + 4 * odd + row);
             AUTO(settings) gf_settings *settings = test_settings(filter, "");
             AUTO(engine) gf_engine *engine = open_engine();
             gf_result *results[2];

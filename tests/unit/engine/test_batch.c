@@ -137,10 +137,11 @@ TEST(rejects_unsuitable_images) {
     unsigned char drawn[3][32];
     const gf_out_pixels out[3] = {{drawn[0], 8}, {drawn[1], 8}, {drawn[2], 8}};
     const gf_out_pixels none[3] = {{drawn[0], 8}, {drawn[1], 8}, {NULL, 8}};
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 2});
     for (int scenario = 0; scenario < 2; scenario++) { /* in shared strips, then one by one */
         const gf_filter *filter = gf_filter_find("smooth");
-        gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");
+        AUTO(settings) gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");
 #define RUN(format, in, out)                                                                       \
     test_run_list(&(test_list){engine, filter, settings, format, 3, in, out}, &why)
         assert_ok(RUN(&format, good, out));
@@ -150,7 +151,6 @@ TEST(rejects_unsuitable_images) {
         assert_int_equal(RUN(&format, good, none), GF_USAGE);
         assert_int_equal(RUN(&format, good, NULL), GF_USAGE);
         assert_int_equal(RUN(&empty, good, out), GF_FAILED);
-        gf_settings_free(settings);
     }
     const gf_filter *filter = gf_filter_find("axis-sum");
     gf_settings *settings = test_settings(filter, "");
@@ -166,7 +166,6 @@ TEST(rejects_unsuitable_images) {
                       &why),
         GF_USAGE);
     gf_settings_free(settings);
-    gf_engine_close(engine);
 }
 
 int main(void) {

@@ -136,8 +136,7 @@ TEST(reads_pipes) {
             .engine = {.backend = "cpu", .threads = 2, .max_memory = round == 2 ? 3600 : 0},
             .done = on_done,
             .context = &all};
-        char path[2048];
-        snprintf(path, sizeof path, "%s", in_directory("pipe.png"));
+        const char *path = in_directory("pipe.png");
         make_items(items, true);
         test_feeder *feeder = test_feed_file(path, in_paths[0], 0);
         items[1].in = path;
@@ -217,8 +216,7 @@ static bool count_calls(void *context, const gf_batch_done *done) {
 TEST(stops_before_it_is_reported) {
     const gf_filter *filter = gf_filter_find("hist");
     AUTO(settings) gf_settings *settings = test_settings(filter, "bins=4");
-    char path[2048];
-    snprintf(path, sizeof path, "%s", in_directory("slow.png"));
+    const char *path = in_directory("slow.png");
     for (int fast = 0; fast < 2; fast++) {
         int calls = 0;
         test_item items[ITEMS];

@@ -18,10 +18,9 @@ static gf_consumer consumer;
 static gf_stream_job job_of(const gf_filter *filter, const char *text, uint64_t height,
                             uint64_t rows_per_strip) {
     const gf_format format = {640, height, 1, GF_U8, false};
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
     assert_ok(gf_plan_new(filter, settings, &format, &plan, NULL));
-    gf_settings_free(settings);
     return (gf_stream_job){.name = "image",
                            .plan = plan,
                            .backend = &fake_backend,

@@ -103,7 +103,7 @@ static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_opt
     const gf_file_options options = {.force = true};
     gf_step steps[2];
     const gf_job job = job_of(whole, whole->filter, whole->settings, &options, steps);
-    gf_engine *engine;
+    AUTO(engine) gf_engine *engine;
     gf_format format;
     gf_rows_file *file = NULL;
     gf_partial *measured = NULL, *all = NULL;
@@ -134,7 +134,6 @@ static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_opt
     }
     gf_partial_free(measured);
     gf_partial_free(all);
-    gf_engine_close(engine);
     return status;
 }
 
@@ -153,7 +152,7 @@ static void assert_same_file(const char *a, const char *b, const char *what) {
 
 static void put_inputs(work *job, const gf_format *format, const char *extension,
                        test_random *random) {
-    test_image image = test_image_new(*format, 0);
+    AUTO(image) test_image image = test_image_new(*format, 0);
     path_of(job->in[0], "a", extension);
     path_of(job->in[1], "b", extension);
     job->in_paths[0] = job->in[0];
@@ -162,7 +161,6 @@ static void put_inputs(work *job, const gf_format *format, const char *extension
     test_put(job->in[0], &image);
     test_disturb(&image, random);
     test_put(job->in[1], &image);
-    test_image_free(&image);
 }
 
 /* Compare one run with a run in ranges. Return false if the case does not apply to the image, or if

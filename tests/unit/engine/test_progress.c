@@ -57,13 +57,10 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     const bool image = gf_filter_describe(filter)->makes_image;
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     AUTO(engine) gf_engine *engine = open_engine(backend, unthreaded);
-    char path[1200], second[1200];
-    const char *paths[2] = {path, second};
+    const char *paths[2] = {in_directory(in), in_directory(in)};
     received all = {.thread = pthread_self()};
     const gf_file_options options = {.progress = receive, .progress_context = &all, .force = true};
     AUTO(result) gf_result *result = NULL;
-    (void)snprintf(path, sizeof path, "%s", in_directory(in));
-    (void)snprintf(second, sizeof second, "%s", in_directory(in));
     assert_ok(test_run_files(&(test_files){engine, filter, settings, paths,
                                            image ? in_directory("out.ppm") : NULL, &options,
                                            .result = &result},
@@ -115,7 +112,6 @@ static bool receive_item(void *context, const gf_progress *progress) {
 }
 
 TEST(reports_the_item) {
-    char in[1200], out[ITEMS][1200];
     test_item items[ITEMS];
     static received_items all;
     const gf_filter *filter = gf_filter_find("smooth");
@@ -124,13 +120,8 @@ TEST(reports_the_item) {
         .engine = {.backend = "cpu", .threads = 3, .rows_per_strip = STRIP},
         .files = {.progress = receive_item, .progress_context = &all, .force = true}};
     put_picture("in.ppm");
-    (void)snprintf(in, sizeof in, "%s", in_directory("in.ppm"));
-    for (size_t i = 0; i < ITEMS; i++) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "%zu.ppm", i);
-        (void)snprintf(out[i], sizeof out[i], "%s", in_directory(name));
-        items[i] = (test_item){.in = in, .out = out[i]};
-    }
+    for (size_t i = 0; i < ITEMS; i++)
+        items[i] = (test_item){.in = in_directory("in.ppm"), .out = test_path("%zu.ppm", i)};
     assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, &why));
     for (size_t i = 0; i < ITEMS; i++) {
         assert_int_equal(all.done[i], HEIGHT);
@@ -148,27 +139,20 @@ typedef struct counted_bytes {
 static counted_bytes run_bytes(const char *filter_name, const char *in, const char *second,
                                const char *out, const char *samples) {
     const gf_filter *filter = gf_filter_find(filter_name);
-    gf_settings *settings = test_settings(filter, samples ? "bins=2 extract=1" : "");
-    gf_engine *engine = open_engine("cpu", false);
-    char paths[2][1200], to[1200];
-    const char *const names[2] = {paths[0], paths[1]};
+    AUTO(settings) gf_settings *settings = test_settings(filter, samples ? "bins=2 extract=1" : "");
+    AUTO(engine) gf_engine *engine = open_engine("cpu", false);
+    const char *const names[2] = {in_directory(in), in_directory(second ? second : in)};
     /* The sandbox blocks memory checkers, see tests/long/valgrind.sh. */
     const gf_file_options options = {.force = true, .no_sandbox = getenv("GF_TEST_NO_SANDBOX")};
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     gf_report report;
     gf_step_report output;
-    (void)snprintf(paths[0], sizeof paths[0], "%s", in_directory(in));
-    (void)snprintf(paths[1], sizeof paths[1], "%s", in_directory(second ? second : in));
-    (void)snprintf(to, sizeof to, "%s", in_directory(out ? out : ""));
     if (samples)
         assert_ok(gf_settings_set(settings, "out", in_directory(samples), NULL));
-    assert_ok(
-        test_run_files(&(test_files){engine, filter, settings, names, out ? to : NULL, &options,
-                                     .result = &result, .report = &report, .output = &output},
-                       &why));
-    gf_result_free(result);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
+    assert_ok(test_run_files(&(test_files){engine, filter, settings, names,
+                                           out ? in_directory(out) : NULL, &options,
+                                           .result = &result, .report = &report, .output = &output},
+                             &why));
     return (counted_bytes){report.in_bytes, output.out_bytes};
 }
 

@@ -40,11 +40,10 @@ static gf_settings *hist_settings(const char *text, const char *samples, const c
 static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
                           const gf_file_options *options, gf_result **result, gf_error *error) {
     const char *const paths[1] = {in_directory("in.pgm")};
-    gf_engine *engine = open_engine(max_memory);
+    AUTO(engine) gf_engine *engine = open_engine(max_memory);
     gf_status status = test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, paths,
                                                     NULL, options, .result = result},
                                       error);
-    gf_engine_close(engine);
     return status;
 }
 
@@ -156,16 +155,14 @@ TEST(rejects_one_file_for_two_outputs) {
 
 /* Run normalize on a file, or on a pipe. */
 static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
-    char path[2048];
-    const char *const paths[1] = {path};
+    const char *const path = in_directory(piped ? "pipe" : "in.pgm");
     const gf_filter *filter = gf_filter_find("normalize");
     const gf_file_options options = {.force = true};
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     AUTO(engine) gf_engine *engine = open_engine(max_memory);
-    (void)snprintf(path, sizeof path, "%s", in_directory(piped ? "pipe" : "in.pgm"));
     test_feeder *feeder = piped ? test_feed_file(path, in_directory("in.pgm"), 0) : NULL;
     gf_status status = test_run_files(
-        &(test_files){engine, filter, settings, paths, in_directory("out.pgm"), &options}, error);
+        &(test_files){engine, filter, settings, &path, in_directory("out.pgm"), &options}, error);
     if (piped)
         test_feed_end(feeder);
     return status;
@@ -191,12 +188,11 @@ TEST(decoding_threads_need_no_memory) {
     const gf_limits limits = {.threads = 2};
     unsigned char *pixels = test_alloc(3000 * 2000);
     test_random random = {1};
-    gf_source *source;
     for (size_t i = 0; i < 3000 * 2000; i++)
         pixels[i] = (unsigned char)test_below(&random, 256);
     assert_ok(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &why));
     free(pixels);
-    assert_ok(gf_source_open(in_directory("in.png"), &limits, &source, &why));
+    gf_source *source = open_source(in_directory("in.png"), &limits);
     assert_int_equal(source->threads, 2);
     assert_in_range(source->memory, 10000000, 20000000);
     source->ops->close(source);
@@ -240,13 +236,11 @@ TEST(holds_samples_of_images_in_memory) {
 
 /* Run the measurement of normalize on a file that changes after it was opened. */
 static gf_status measure_changed(void (*change)(void), gf_error *error) {
-    char path[2048];
     const gf_filter *filter = gf_filter_find("normalize");
     AUTO(engine) gf_engine *engine = open_engine(0);
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_made made;
-    gf_chain chain = {.filter = filter, .settings = settings, .in_paths = {path}};
-    (void)snprintf(path, sizeof path, "%s", in_directory("in.pgm"));
+    gf_chain chain = {.filter = filter, .settings = settings, .in_paths = {in_directory("in.pgm")}};
     gf_task task = gf_task_begin(engine, &chain, &made);
     put_picture("in.pgm", 20, 10);
     assert_ok(gf_task_open_files(&task, error));
@@ -327,17 +321,15 @@ TEST(checks_the_output_before_measuring) {
 static void *filter_file(const char *backend, const char *text, const char *out,
                          gf_file_options options, gf_format *format) {
     const gf_filter *filter = gf_filter_find("smooth");
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = backend, .threads = 2});
-    gf_settings *settings = test_settings(filter, text);
-    const char *const in = strdup(in_directory("in.png")), *paths[1] = {in};
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
+    const char *in = in_directory("in.png");
     void *pixels;
     options.force = true;
     assert_ok(test_run_files(
-        &(test_files){engine, filter, settings, paths, in_directory(out), &options}, &why));
+        &(test_files){engine, filter, settings, &in, in_directory(out), &options}, &why));
     assert_ok(gf_load_file(in_directory(out), NULL, format, &pixels, NULL, &why));
-    free((void *)(uintptr_t)in);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
     return pixels;
 }
 

@@ -24,7 +24,7 @@ static const char with_halo[] = "axis=y"; /* 3 rows on each side */
 static outcome stream_by(bool unthreaded, counting_source source, const char *text, uint64_t height,
                          uint64_t rows_per_strip, uint64_t sink_fails, uint64_t max_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, text);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
     assert_ok(
         gf_plan_new(filter, settings, &(gf_format){77, height, 1, GF_U8, false}, &plan, NULL));
@@ -56,7 +56,6 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     result.finished = source.finished;
     result.read_here = pthread_equal(source.reader, pthread_self());
     gf_backend_cpu.close(state);
-    gf_settings_free(settings);
     gf_plan_free(plan);
     return result;
 }

@@ -56,17 +56,15 @@ static gf_result *measure(const char *backend, const char *filter, const char *t
     const gf_filter *found = gf_filter_find(filter);
     gf_engine *engine =
         test_engine(&(gf_engine_options){.backend = backend, .threads = 3, .rows_per_strip = 4});
-    gf_settings *settings = test_settings(found, text);
-    char paths[2][1100];
-    const char *in[2] = {paths[0], paths[1]};
+    AUTO(settings) gf_settings *settings = test_settings(found, text);
+    const char *in[2];
     gf_result *result = NULL;
     for (uint32_t i = 0; i < found->info.inputs; i++)
-        snprintf(paths[i], sizeof paths[i], "%s/%s", test_directory, names[i]);
+        in[i] = in_directory(names[i]);
     if (test_run_files(&(test_files){engine, found, settings, in, NULL, options, .result = &result,
                                      .report = report},
                        &why))
         fail_msg("%s %s on %s: %s", filter, text, backend, why.message);
-    gf_settings_free(settings);
     gf_engine_close(engine);
     return result;
 }
@@ -280,8 +278,7 @@ TEST(notes_the_count) {
     const gf_filter *smooth = gf_filter_find("smooth"), *sums = gf_filter_find("axis-sum");
     AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu"});
     AUTO(settings)
-    gf_settings *settings = test_settings(smooth, ""),
-                *defaults = test_settings(sums, "");
+    gf_settings *settings = test_settings(smooth, ""), *defaults = test_settings(sums, "");
     const gf_file_options kept = {.keep_nodata = true}, force = {.force = true};
     gf_report report;
     gf_format format;

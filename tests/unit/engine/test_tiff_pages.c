@@ -4,12 +4,6 @@
 
 enum { MAX_PAGES = 5 };
 
-static const char *input_path(void) {
-    static char path[4096];
-    snprintf(path, sizeof path, "%s", in_directory("in.tif"));
-    return path;
-}
-
 /* ---- all pages ------------------------------------------------------------------------------- */
 
 typedef struct run_case {
@@ -25,7 +19,7 @@ typedef struct test_made {
 } test_made;
 
 static test_made run(const run_case *c, uint32_t page, const char *out) {
-    const char *in = input_path();
+    const char *in = in_directory("in.tif");
     gf_file_options options = c->options;
     test_made made;
     options.page = page;
@@ -70,7 +64,7 @@ TEST(writes_every_page) {
             counted += !pages[i].subfile;
             float_sums = float_sums || pages[i].bits == 32;
         }
-        assert_true(tiff_write(input_path(), pages, count, &random));
+        assert_true(tiff_write(in_directory("in.tif"), pages, count, &random));
         const gf_filter *filter = gf_filter_find(filters[!float_sums && seed % 2]);
         const bool reduces = test_below(&random, 3) == 0;
         run_case c = {.filter = filter,
@@ -116,11 +110,11 @@ static void write_pages(uint32_t count) {
     tiff_spec pages[MAX_PAGES];
     for (uint32_t i = 0; i < count; i++)
         pages[i] = tiff_small_grey(20 + i, 0);
-    assert_true(tiff_write(input_path(), pages, count, &random));
+    assert_true(tiff_write(in_directory("in.tif"), pages, count, &random));
 }
 
 static gf_status try_filter(const char *name, const char *out, gf_error *error) {
-    const char *in[] = {input_path(), input_path()};
+    const char *in[] = {in_directory("in.tif"), in_directory("in.tif")};
     AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     const gf_filter *filter = gf_filter_find(name);
@@ -148,8 +142,8 @@ TEST(refuses_what_loses_pages) {
     assert_error(try_filter("compare", NULL, &why), GF_USAGE,
                  "--page all: compare has two inputs; choose a page with --page N");
     const gf_file_options all = {.page = GF_ALL_PAGES};
-    assert_int_equal(gf_inspect_file(input_path(), &all, &info, &why), GF_USAGE);
-    assert_error(gf_load_file(input_path(), &all, &format, &pixels, NULL, &why), GF_USAGE,
+    assert_int_equal(gf_inspect_file(in_directory("in.tif"), &all, &info, &why), GF_USAGE);
+    assert_error(gf_load_file(in_directory("in.tif"), &all, &format, &pixels, NULL, &why), GF_USAGE,
                  "--page all: only filters read all pages");
     write_pages(1); /* nothing is lost */
     assert_ok(try_filter("smooth", "x.png", &why));
@@ -158,13 +152,14 @@ TEST(refuses_what_loses_pages) {
 /* Measure a page with a filter; 0: all. Return the cells of the first column of numbers. */
 static uint64_t *measure(const char *backend, const char *name, uint32_t page, size_t column,
                          uint64_t *rows) {
-    const char *in[] = {input_path()};
+    const char *in[] = {in_directory("in.tif")};
+    AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){
         .backend = backend, .threads = 2, .rows_per_strip = 3, .verify = true});
     const gf_filter *filter = gf_filter_find(name);
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     const gf_file_options options = {.page = page ? page : GF_ALL_PAGES};
-    gf_result *result = NULL;
+    AUTO(result) gf_result *result = NULL;
     gf_report report;
     assert_ok(test_run_files(&(test_files){engine, filter, settings, in, NULL, &options,
                                            .result = &result, .report = &report},
@@ -173,9 +168,6 @@ static uint64_t *measure(const char *backend, const char *name, uint32_t page, s
     *rows = gf_result_table(result, 0)->row_count;
     uint64_t *cells = malloc(*rows * sizeof *cells);
     assert_true(gf_result_column(result, 0, column, cells));
-    gf_result_free(result);
-    gf_settings_free(settings);
-    gf_engine_close(engine);
     return cells;
 }
 
@@ -185,7 +177,7 @@ TEST(measures_all_pages) {
     static const char *const backends[] = {"golden", "cpu"};
     const tiff_spec pages[] = {tiff_small_grey(9, 0), tiff_small_grey(9, 0), tiff_small_grey(9, 0)};
     test_random random = test_seeded(3);
-    assert_true(tiff_write(input_path(), pages, 3, &random));
+    assert_true(tiff_write(in_directory("in.tif"), pages, 3, &random));
     for (size_t b = 0; b < 2; b++) {
         uint64_t rows, part, sum[256] = {0};
         AUTO(free) uint64_t *all = measure(backends[b], "hist", 0, 3, &rows);
@@ -208,12 +200,12 @@ TEST(measures_all_pages) {
 TEST(reports_a_damaged_page) {
     size_t size;
     write_pages(2);
-    unsigned char *data = test_bytes(input_path(), &size);
+    unsigned char *data = test_bytes(in_directory("in.tif"), &size);
     const uint32_t first = data[4] | (uint32_t)data[5] << 8;
     const uint32_t second = first + 2 + 12u * data[first];
     const uint32_t directory = data[second] | (uint32_t)data[second + 1] << 8;
     data[directory + 3] = 0; /* tag 256, the width, becomes 0 */
-    put_bytes(input_path(), data, size);
+    put_bytes(in_directory("in.tif"), data, size);
     free(data);
     assert_error(try_filter("smooth", "damaged.tif", &why), GF_FAILED, "in.tif: ");
     assert_int_equal(access(in_directory("damaged.tif"), F_OK), -1);

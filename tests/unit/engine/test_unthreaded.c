@@ -30,13 +30,11 @@ TEST(unthreaded_engines_start_none) {
     const gf_filter *filter = gf_filter_find("smooth");
     const png_spec spec = {.width = 1500, .height = 1503, .color = 2, .depth = 8, .seed = 46500};
     png_bytes file = {0};
-    const char *in = in_directory("large.png");
-    char out[2048], other[2048];
+    const char *in = in_directory("large.png"), *out = in_directory("large-out.png"),
+               *other = in_directory("large-other.png");
     png_make(&spec, &file, NULL, NULL);
     put_bytes(in, file.data, file.size);
     free(file.data);
-    snprintf(out, sizeof out, "%s", in_directory("large-out.png"));
-    snprintf(other, sizeof other, "%s", in_directory("large-other.png"));
     gf_settings *settings = test_settings(filter, "");
     for (int unthreaded = 0; unthreaded < 2; unthreaded++) {
         const gf_engine_options options = {

@@ -128,13 +128,12 @@ TEST(detects_with_files) {
 TEST(is_off_by_default) {
     gf_engine *golden, *engine;
     fault_job job;
-    test_outcome got;
     gf_engine_stand_in(&faulty_backend);
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
     assert_ok(gf_engine_open(NULL, &engine, NULL));
     assert_true(fault_job_new(&job, gf_filter_find("smooth"), "", 3, false, golden));
     faulty_expect(&(faulty_plan){.rows = 3, .corruption = CORRUPT_ROW});
-    got = test_run(&job.one, engine, 0);
+    test_outcome got = test_run(&job.one, engine, 0);
     assert_true(faulty_corrupted());
     assert_false(got.report.verified);
     assert_int_not_equal(memcmp(got.image.memory, job.want.image.memory, got.image.size), 0);

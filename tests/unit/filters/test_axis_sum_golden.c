@@ -6,9 +6,9 @@
 /* Compare the column `grey` of a table. */
 static void check_grey(const char *backend, const char *text, gf_format format, const void *pixels,
                        const char *table, const char *want) {
+    AUTO(result)
     gf_result *result = test_measure(backend, "axis-sum", text, format, pixels, NULL, NULL);
     test_column(result, table, "grey", want);
-    gf_result_free(result);
 }
 
 /* The matrix 0..23 with 4 rows of 6 samples. */

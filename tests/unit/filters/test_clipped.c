@@ -114,8 +114,7 @@ TEST(every_encoder_and_backend) {
                             open_engine("cpu", 3, 7),
                             test_has_cuda() ? open_engine("cuda", 0, 0) : NULL};
     const int count = engines[3] ? 4 : 3;
-    char in[1200], out[1200];
-    snprintf(in, sizeof in, "%s", in_directory("in.png"));
+    const char *in = in_directory("in.png");
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (int type = GF_U8; type <= GF_U16; type++) {
             AUTO(image)
@@ -129,9 +128,9 @@ TEST(every_encoder_and_backend) {
                 for (int e = 0; e < count; e++) {
                     if (!(kinds[k].channels >> channels & 1) || (type == GF_U16 && !kinds[k].wide))
                         continue;
-                    snprintf(out, sizeof out, "%s", in_directory(kinds[k].name));
                     const gf_step_report report =
-                        run(engines[e], settings, in, out, kinds[k].compression);
+                        run(engines[e], settings, in, in_directory(kinds[k].name),
+                            kinds[k].compression);
                     assert_true(report.counted != 0);
                     assert_int_equal(report.clipped, want);
                 }
@@ -147,15 +146,13 @@ TEST(copied_rows_are_not_counted) {
     AUTO(settings)
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "keep-brightness");
     AUTO(engine) gf_engine *engine = open_engine("cpu", 2, 0);
-    char in[1200], out[1200];
     for (size_t i = 0; i < sizeof outs / sizeof *outs; i++) {
         const gf_type type = i < 3 ? GF_U8 : GF_F32;
         AUTO(image) test_image image = test_image_new((gf_format){20, 10, 3, type, false}, 0);
         test_fill(&image, TEST_SMOOTH, &random);
-        snprintf(in, sizeof in, "%s", in_directory(i < 3 ? "in.ppm" : "in.pfm"));
-        snprintf(out, sizeof out, "%s", in_directory(outs[i]));
+        const char *in = in_directory(i < 3 ? "in.ppm" : "in.pfm");
         test_put(in, &image);
-        const gf_step_report report = run(engine, settings, in, out, NULL);
+        const gf_step_report report = run(engine, settings, in, in_directory(outs[i]), NULL);
         assert_false(report.counted != 0);
         assert_int_equal(report.clipped, 0);
     }
@@ -178,21 +175,15 @@ static bool keep_report(void *reports, const gf_batch_done *done) {
 TEST(counts_in_batches) {
     const gf_filter *smooth = gf_filter_find("smooth");
     AUTO(settings) gf_settings *settings = test_settings(smooth, "");
-    char ins[ITEMS][1200], outs[ITEMS][1200];
     test_item items[ITEMS];
     uint64_t want[ITEMS];
     test_random random = {4};
     for (int i = 0; i < ITEMS; i++) {
-        char name[32];
         test_image image =
             test_image_new((gf_format){50, 40, i % 2 ? 3 : 4, GF_U8, (i % 2 ? 3 : 4) % 2 == 0}, 0);
         test_fill(&image, i % 3 ? TEST_UNIFORM : TEST_SMOOTH, &random);
-        snprintf(name, sizeof name, "in%d.png", i);
-        snprintf(ins[i], sizeof ins[i], "%s", in_directory(name));
-        snprintf(name, sizeof name, "out%d.png", i);
-        snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
-        items[i] = (test_item){.in = ins[i], .out = outs[i]};
-        test_put(ins[i], &image);
+        items[i] = (test_item){.in = test_path("in%d.png", i), .out = test_path("out%d.png", i)};
+        test_put(items[i].in, &image);
         want[i] = count_golden(settings, &image);
         test_image_free(&image);
     }

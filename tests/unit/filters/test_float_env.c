@@ -225,24 +225,19 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     static const char *const outs[] = {"out.pfm", "samples.csv", "batch0.pfm", "batch1.png"};
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
     const gf_file_options options = {.force = true};
-    char float_path[1200], byte_path[1200], out_paths[4][1200];
     unsigned char *all = NULL;
-    snprintf(float_path, sizeof float_path, "%s", in_directory("in.pfm"));
-    snprintf(byte_path, sizeof byte_path, "%s", in_directory("in.png"));
-    for (int i = 0; i < 4; i++)
-        snprintf(out_paths[i], sizeof out_paths[i], "%s", in_directory(outs[i]));
-    const char *in = float_path;
-    const test_item items[2] = {{.in = float_path, .out = out_paths[2]},
-                                {.in = byte_path, .out = out_paths[3]}};
+    const char *in = in_directory("in.pfm");
+    const test_item items[2] = {{.in = in, .out = in_directory(outs[2])},
+                                {.in = in_directory("in.png"), .out = in_directory(outs[3])}};
     const test_batch_options batch = {.engine = {.backend = backend, .threads = 2},
                                       .files = options};
     gf_engine *engine = open_engine(backend, 2);
     gf_settings *settings = test_settings(smooth, "radius=3 axis=xy"),
                 *counting = test_settings(hist, "bins=7 extract=2 range=-0.3,1.7");
-    assert_ok(gf_settings_set(counting, "out", out_paths[1], NULL));
+    assert_ok(gf_settings_set(counting, "out", in_directory(outs[1]), NULL));
     enter(h);
-    gf_status status =
-        test_run_files(&(test_files){engine, smooth, settings, &in, out_paths[0], &options}, &why);
+    gf_status status = test_run_files(
+        &(test_files){engine, smooth, settings, &in, in_directory(outs[0]), &options}, &why);
     if (!status)
         status = test_run_files(&(test_files){engine, hist, counting, &in, NULL, &options}, &why);
     if (!status)
@@ -256,7 +251,7 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     *size = 0;
     for (int i = 0; i < 4; i++) {
         size_t more;
-        AUTO(free) unsigned char *data = test_bytes(out_paths[i], &more);
+        AUTO(free) unsigned char *data = test_bytes(in_directory(outs[i]), &more);
         all = realloc(all, *size + more);
         assert_non_null(all);
         memcpy(all + *size, data, more);
@@ -360,17 +355,12 @@ TEST(callbacks_of_a_batch) {
     const gf_filter *smooth = gf_filter_find("smooth");
     AUTO(image) test_image image = test_image_new((gf_format){40, 30, 1, GF_U8, false}, 0);
     test_random random = {5};
-    char in[1200], outs[6][1200];
+    const char *in = in_directory("small.pgm");
     test_item items[6];
     test_fill(&image, TEST_UNIFORM, &random);
-    snprintf(in, sizeof in, "%s", in_directory("small.pgm"));
     test_put(in, &image);
-    for (int i = 0; i < 6; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "small%d.pgm", i);
-        snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
-        items[i] = (test_item){.in = in, .out = outs[i]};
-    }
+    for (int i = 0; i < 6; i++)
+        items[i] = (test_item){.in = in, .out = test_path("small%d.pgm", i)};
     for (size_t i = 0; i < HOSTS; i++) {
         int count = 0;
         const test_batch_options options = {.engine = {.threads = 2},
@@ -398,8 +388,8 @@ TEST(other_calls) {
     put_bytes(in_directory("one.pfm"), file, sizeof file);
     for (size_t i = 0; i < HOSTS; i++) {
         const char *path = in_directory("one.pfm");
-        gf_settings *settings = test_settings(smooth, "weight=0.7 keep-brightness");
-        gf_settings *effective;
+        AUTO(settings) gf_settings *settings = test_settings(smooth, "weight=0.7 keep-brightness");
+        AUTO(settings) gf_settings *effective;
         gf_file_info info;
         gf_format drawn;
         uint64_t bytes;
@@ -416,8 +406,6 @@ TEST(other_calls) {
         QUIET(test_result_bytes(smooth, settings, &format, &bytes, NULL));
         QUIET(gf_inspect_file(path, NULL, &info, NULL));
 #undef QUIET
-        gf_settings_free(settings);
-        gf_settings_free(effective);
     }
 }
 

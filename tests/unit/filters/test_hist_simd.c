@@ -242,7 +242,7 @@ static void above(int isa, gf_type type, size_t n, uint32_t count, const void *v
         put_sample(type, edges, e, (double)test_below(random, 12) / (type == GF_F32 ? 8 : 1));
     guarded out = guarded_new(lanes * sizeof(uint32_t));
     uint32_t *got = (uint32_t *)(void *)out.end - lanes;
-    uint32_t *want = test_alloc(lanes * sizeof *want + 1);
+    AUTO(free) uint32_t *want = test_alloc(lanes * sizeof *want + 1);
     for (size_t j = 0; j < lanes; j++)
         want[j] = got[j] = (uint32_t)j; /* the counters are incremented, not cleared */
     level(isa)->above[type](values, n, edges, count, got);
@@ -251,7 +251,6 @@ static void above(int isa, gf_type type, size_t n, uint32_t count, const void *v
             want[e * period + i % period] +=
                 sample_at(type, values, i) >= sample_at(type, edges, e);
     assert_memory_equal(got, want, lanes * sizeof *want);
-    free(want);
     guarded_free(&out);
 }
 

@@ -79,16 +79,14 @@ TEST(keep_scales_ends_separately) {
 static void run_on(const char *backend, const char *parameters, const test_image *in,
                    const test_image *out) {
     const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, parameters);
+    AUTO(settings) gf_settings *settings = test_settings(filter, parameters);
     const gf_pixels pixels = {in->rows.data, in->stride};
     gf_engine_options options = {.backend = backend};
-    gf_engine *engine = NULL;
+    AUTO(engine) gf_engine *engine = NULL;
     assert_ok(gf_engine_open(&options, &engine, &why));
     assert_ok(test_run_memory(
         &(test_memory){engine, filter, settings, &in->format, &pixels, out->rows.data, out->stride},
         &why));
-    gf_engine_close(engine);
-    gf_settings_free(settings);
 }
 
 static void run_golden(const char *parameters, const test_image *in, const test_image *out) {

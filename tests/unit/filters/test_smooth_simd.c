@@ -22,7 +22,7 @@ static gf_plan *plan_of(const char *text, gf_format format) {
  * a tie and rounds like the exact value. */
 static void check_every_sum(const char *text, uint32_t numerator, uint32_t denominator,
                             unsigned ties) {
-    gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8, false});
+    AUTO(free) gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8, false});
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     const gf_smooth_seven *by = gf_smooth_exact_of(plan);
     assert_non_null(by);
@@ -49,7 +49,6 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
             fail_msg("'%s': T = %u is a tie that is not detected", text, t);
     }
     assert_int_equal(found, ties);
-    free(head);
 }
 
 TEST(every_sum_rounds_correctly) {

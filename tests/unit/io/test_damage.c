@@ -317,11 +317,10 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
 
 static void damage_check(const damage_case *kind) {
     static const char *const names[] = {"cut", "zero", "flip"};
-    char name[32];
     size_t size;
-    snprintf(name, sizeof name, "x.%s", kind->extension);
-    kind->make(kind, in_directory(name));
-    AUTO(free) unsigned char *data = test_bytes(in_directory(name), &size);
+    const char *path = test_path("x.%s", kind->extension);
+    kind->make(kind, path);
+    AUTO(free) unsigned char *data = test_bytes(path, &size);
     damage_image intact = damage_read(kind, data, size, &why);
     if (!intact.pixels || intact.reported)
         fail_msg("%s: the intact file: %s", kind->name, why.message);

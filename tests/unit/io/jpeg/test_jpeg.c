@@ -260,10 +260,9 @@ TEST(joins_the_pieces_of_a_profile) {
                                                       put_short_piece};
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_profile_pieces);
-    gf_source *source;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
     free(file.data);
-    assert_ok(gf_source_open(in_directory("a.jpg"), NULL, &source, NULL));
+    gf_source *source = open_source(in_directory("a.jpg"), NULL);
     assert_item(&source->metadata, GF_ITEM_ICC, "abcmxyz", 7);
     assert_int_equal(source->dropped, GF_DROPPED_OTHER); /* MPF */
     source->ops->close(source);
@@ -525,7 +524,6 @@ TEST(limits_the_time_of_scans) {
     const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
     const gf_limits limits = {.max_seconds = 2};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
-    gf_source *source;
     unsigned char row[600];
     clock_step = 1;
     assert_jpeg_rejected(file.data, file.size, &limits,
@@ -533,7 +531,7 @@ TEST(limits_the_time_of_scans) {
     clock_step = 0;
     put_bytes(in_directory("x.jpg"), file.data, file.size);
     free(file.data);
-    assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, NULL));
+    gf_source *source = open_source(in_directory("x.jpg"), &limits);
     clock_step = 1;
     for (unsigned y = 0; y < shape.height; y++)
         assert_ok(source->ops->read(source, row, sizeof row, 1, NULL));
@@ -599,7 +597,7 @@ TEST(reads_the_images_of_an_mpo) {
             gf_source *source;
             AUTO(free) unsigned char *pixels;
             AUTO(free) unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
-            assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, &why));
+            source = open_source(in_directory("x.jpg"), &limits);
             assert_int_equal(source->pages, 3);
             assert_int_equal(source->format.width, page == 1 ? 20 : 20 + page);
             assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));

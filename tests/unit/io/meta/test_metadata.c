@@ -12,8 +12,7 @@ static const gf_format page = {60, 40, 1, GF_U8, false}, turned = {40, 60, 1, GF
 
 /* Return metadata with one item, and the image of its file. */
 static gf_metadata make_item(const char *name, const void *data, size_t size) {
-    gf_metadata metadata;
-    metadata = (gf_metadata){0};
+    gf_metadata metadata = (gf_metadata){0};
     metadata.image = page;
     gf_metadata_add(&metadata, name, false, data, size);
     return metadata;
@@ -192,13 +191,12 @@ TEST(survives_any_exif) {
 static void expect_text(const char *text, const gf_format *image, bool whole, const char *expected,
                         uint32_t dropped) {
     const exif_file file = make_exif(true, text, "<GDALMetadata></GDALMetadata>");
-    gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
+    AUTO(metadata) gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
     assert_int_equal(update(&metadata, image, whole), dropped);
     const unsigned char *exif = metadata.chunks[0].data;
     assert_string_equal((char *)exif + TEXT, expected);
     assert_true(get(&file, exif, entry_at(FIRST, 2) + 4, 4) >= strlen(expected) + 1);
     assert_true(get(&file, exif, entry_at(FIRST, 2) + 4, 4) <= strlen(text) + 1);
-    gf_metadata_clear(&metadata);
 }
 
 TEST(adapts_descriptions) {
@@ -346,13 +344,12 @@ TEST(drops_profiles_of_other_colours) {
 
 static uint32_t append(gf_metadata *metadata, const char *name, bool late, const void *data,
                        size_t size) {
-    unsigned char *copy = test_alloc(size ? size : 1); /* of this size, for ASan */
+    AUTO(free) unsigned char *copy = test_alloc(size ? size : 1); /* of this size, for ASan */
     gf_chunk chunk = {.late = late, .size = size, .data = copy};
     uint32_t lost = 0;
     memcpy(copy, data, size);
     memcpy(chunk.name, name, 4);
     assert_ok(gf_metadata_append_chunk(metadata, &chunk, &lost, "x", NULL));
-    free(copy);
     return lost;
 }
 

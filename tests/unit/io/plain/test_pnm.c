@@ -10,14 +10,13 @@ static gf_status load_text(const char *name, const void *data, size_t size, gf_f
 static void assert_reads(const void *file, size_t size, uint64_t width, uint64_t height,
                          uint32_t channels, gf_type type, const void *expected) {
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     assert_ok(load_text("x.pnm", file, size, &format, &pixels, &why));
     assert_int_equal(format.width, width);
     assert_int_equal(format.height, height);
     assert_int_equal(format.channels, channels);
     assert_int_equal(format.type, type);
     assert_memory_equal(pixels, expected, gf_row_bytes(&format) * height);
-    free(pixels);
 }
 
 static void assert_fails(const void *file, size_t size, const char *part) {
@@ -351,14 +350,13 @@ static void assert_piped(const void *file, size_t size, uint64_t max_memory, con
     test_feeder *feeder = test_feed(path, file, size);
     const gf_limits limits = {.max_memory = max_memory};
     gf_format format;
-    unsigned char *got;
+    AUTO(free) unsigned char *got;
     const gf_status status = load_image(path, &limits, 1, &format, &got, NULL, &why);
     assert_int_equal(status, message ? GF_FAILED : GF_OK);
     if (message)
         assert_message(&why, message);
     else
         assert_memory_equal(got, pixels, gf_row_bytes(&format) * format.height);
-    free(got);
     test_feed_end(feeder);
 }
 

@@ -193,7 +193,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
                 gf_format format;
                 AUTO(free) unsigned char *back;
                 gf_source *source;
-                assert_ok(gf_source_open(in_directory("x.raw"), &limits, &source, &why));
+                source = open_source(in_directory("x.raw"), &limits);
                 assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
                 source->ops->close(source);
                 if (load_image(in_directory("x.raw"), &limits, 400, &format, &back, NULL, &why) !=

@@ -128,7 +128,7 @@ TEST(reads_contiguous_rows) {
     put_bytes(in_directory("x.pam"), file, size);
     for (uint32_t threads = 1; threads < 5; threads++) {
         const gf_limits limits = {.threads = threads};
-        assert_ok(gf_source_open(in_directory("x.pam"), &limits, &source, NULL));
+        source = open_source(in_directory("x.pam"), &limits);
         assert_int_equal(source->threads, threads > 1 ? threads : 0);
         memset(got, PAINT, bytes);
         assert_ok(source->ops->read(source, got, gf_row_bytes(&format), 1499, NULL));
@@ -151,13 +151,12 @@ TEST(reports_the_first_missing_row) {
     for (uint32_t threads = 1; threads < 9; threads += 7) {
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
             const gf_limits limits = {.threads = threads};
-            gf_source *source;
+            AUTO(source) gf_source *source;
             put_bytes(in_directory("x.pam"), file, size);
-            assert_ok(gf_source_open(in_directory("x.pam"), &limits, &source, NULL));
+            source = open_source(in_directory("x.pam"), &limits);
             assert_int_equal(truncate(in_directory("x.pam"), (off_t)(size - 1234567)), 0);
             assert_error(source->ops->read(source, got, stride, 3000, &why), GF_FAILED,
                          "x.pam: the file ends too early, in row 1766 of 3000");
-            source->ops->close(source);
         }
     }
 }
@@ -181,7 +180,7 @@ TEST(leaves_the_rest_of_standard_input) {
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
                              uint32_t threads, gf_error *error) {
     const size_t row = gf_row_bytes(format), stride = row + MARGIN;
-    unsigned char *rows = test_alloc(stride * format->height);
+    AUTO(free) unsigned char *rows = test_alloc(stride * format->height);
     gf_sink *sink;
     gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, error);
     for (uint64_t y = 0; y < format->height; y++)
@@ -196,7 +195,6 @@ static gf_status write_image(const char *path, const gf_format *format, const un
         status = gf_output_commit(sink->output, error);
     if (sink != NULL)
         sink->ops->close(sink);
-    free(rows);
     return status;
 }
 

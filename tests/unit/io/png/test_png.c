@@ -220,7 +220,7 @@ TEST(scans_late_metadata) {
     AUTO(free) void *pixels;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path(), file.data, file.size);
-    assert_ok(gf_source_open(path(), NULL, &read, NULL));
+    read = open_source(path(), NULL);
     assert_int_equal(read->dropped, 0);
     assert_ok(gf_source_read_all(read, "x", "x", 1 << 20, &pixels, NULL));
     assert_true(gf_png_scan_file(file.data, file.size, &scan));

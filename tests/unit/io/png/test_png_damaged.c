@@ -6,16 +6,15 @@
 static gf_status load_bytes(const void *data, size_t size, const gf_limits *limits,
                             gf_error *error) {
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     put_bytes(path(), data, size);
     gf_status status = load_image(path(), limits, 4, &format, &pixels, NULL, error);
-    free(pixels);
     return status;
 }
 
 TEST(reports_truncation_everywhere) {
-    png_bytes file;
     for (int interlaced = 0; interlaced < 2; interlaced++) {
+        AUTO(free) png_bytes file;
         const png_spec spec = {.width = 19,
                                .height = 23,
                                .color = 3,
@@ -32,7 +31,6 @@ TEST(reports_truncation_everywhere) {
                          : size < 8 ? "x.png: unsupported image format"
                                     : "x.png: the PNG ends too early");
         }
-        free(file.data);
     }
 }
 

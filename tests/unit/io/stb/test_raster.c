@@ -12,7 +12,7 @@ static uint16_t wanted[SIDE * SIDE][4];
 static void check_file(const char *what, small_file file, uint32_t width, uint32_t height,
                        uint32_t channels, uint64_t runs) {
     gf_raster raster;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     const gf_raster_outcome outcome = small_read(&raster, file.data, file.size, 1, &pixels);
     if (outcome != GF_RASTER_READ)
         fail_msg("%s: outcome %d: %s", what, (int)outcome, raster.reason ? raster.reason : "");
@@ -27,18 +27,16 @@ static void check_file(const char *what, small_file file, uint32_t width, uint32
             fail_msg("%s: pixel %zu, channel %zu: %u, not %u", what, i / channels, i % channels,
                      got, wanted[i / channels][i % channels]);
     }
-    free(pixels);
     free(file.data);
 }
 
 static void check_fails(const char *what, small_file file, gf_raster_outcome wanted_outcome,
                         const char *reason) {
     gf_raster raster;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     const gf_raster_outcome outcome = small_read(&raster, file.data, file.size, 1, &pixels);
     if (outcome != wanted_outcome || (reason && !strstr(raster.reason, reason)))
         fail_msg("%s: outcome %d: %s", what, (int)outcome, raster.reason ? raster.reason : "");
-    free(pixels);
     free(file.data);
 }
 

@@ -8,10 +8,9 @@
 static gf_status load_bytes(const char *name, const void *data, size_t size,
                             const gf_limits *limits, gf_error *error) {
     gf_format format;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     put_bytes(in_directory(name), data, size);
     gf_status status = load_image(in_directory(name), limits, 4, &format, &pixels, NULL, error);
-    free(pixels);
     return status;
 }
 

@@ -69,8 +69,8 @@ TEST(rejects_forged_results) {
         {{GF_RASTER_READ, 3, GF_U8, 10, 20, "", UINT64_MAX, UINT32_MAX, UINT32_MAX, 0, 0, 0}, NULL},
     };
     gf_format format;
-    unsigned char *pixels;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO(free) unsigned char *pixels;
         forged = cases[i].forged;
         const gf_status status = open_forged(&limits, &format, &pixels, &why);
         if (cases[i].part != NULL && status == GF_OK)
@@ -79,7 +79,6 @@ TEST(rejects_forged_results) {
             assert_message(&why, cases[i].part);
         else if (status != GF_OK)
             fail_msg("%s", why.message);
-        free(pixels);
     }
 }
 

@@ -244,9 +244,8 @@ TEST(forwards_to_files) {
     const size_t row = gf_row_bytes(&format);
     AUTO(free) uint16_t *rows = test_alloc(2 * row * 2);
     gf_metadata metadata = {.count = 0}, read;
-    gf_source *source;
     assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL));
-    assert_ok(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL));
+    gf_source *source = open_source(in_directory("x.ppm"), NULL);
     assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL));
     assert_null(source->codec);
     assert_null(source->ops->announce);
@@ -262,7 +261,7 @@ TEST(forwards_to_files) {
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\1\0\0\0\1\0\1", 9);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
     assert_ok(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL));
-    assert_ok(gf_source_open(in_directory("x.png"), NULL, &source, NULL));
+    source = open_source(in_directory("x.png"), NULL);
     assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL));
     assert_int_equal(source->metadata.count, 1);
     assert_non_null(source->ops->announce);
@@ -286,7 +285,7 @@ static void assert_part(const char *path, const gf_limits *limits, const gf_form
     const bool wide = next_random(seed) % 4 == 0; /* all columns */
     gf_limits part = *limits;
     gf_format format;
-    unsigned char *got;
+    AUTO(free) unsigned char *got;
     crop.x = wide ? 0 : crop.x;
     crop.width = wide ? whole->width : 1 + next_random(seed) % (whole->width - crop.x);
     crop.height = 1 + next_random(seed) % (whole->height - crop.y);
@@ -298,7 +297,6 @@ static void assert_part(const char *path, const gf_limits *limits, const gf_form
     for (uint64_t y = 0; y < crop.height; y++)
         assert_memory_equal(got + y * crop.width * pixel,
                             pixels + (crop.y + y) * row + crop.x * pixel, crop.width * pixel);
-    free(got);
 }
 
 /* Files with and without random access, wide and narrow rows, with one and several threads. */
@@ -336,11 +334,10 @@ TEST(leaves_out_columns) {
     const size_t size = 10 + 300000;
     AUTO(free) unsigned char *bytes = test_alloc(size);
     uint16_t rows[1000];
-    gf_source *source;
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)(i * 7 / 3);
     put_bytes(in_directory("x.raw"), bytes, size);
-    assert_ok(gf_source_open(in_directory("x.raw"), &limits, &source, NULL));
+    AUTO(source) gf_source *source = open_source(in_directory("x.raw"), &limits);
     /* Without its end the file has the wrong size, which is reported when it is opened. */
     assert_int_equal(truncate(in_directory("x.raw"), 10 + 200014 + 2000), 0);
     for (size_t y = 1; y < 3; y++) {
@@ -352,7 +349,6 @@ TEST(leaves_out_columns) {
     assert_ok(source->ops->read(source, rows, sizeof rows, 1, NULL));
     assert_memory_equal(rows, bytes + 10 + 200014, sizeof rows);
     assert_ok(source->ops->finish(source, NULL));
-    source->ops->close(source);
 }
 
 /* A damaged row below the part is not read; one above it is, if the rows have to be decoded. */
@@ -444,18 +440,16 @@ static void save_turned(const gf_format *format, const void *pixels, unsigned or
     unsigned char little[26] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
     unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
     const gf_file_options force = {.force = true};
-    gf_metadata metadata;
     little[18] = (unsigned char)orientation;
     exif[19] = (unsigned char)orientation;
     if (!big)
         memcpy(exif, little, sizeof exif);
-    metadata = (gf_metadata){0};
+    AUTO(metadata) gf_metadata metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9);
     gf_metadata_add(&metadata, "eXIf", false, exif, sizeof exif);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
     assert_ok(
         save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height, NULL));
-    gf_metadata_clear(&metadata);
 }
 
 /* Sides of the upright image where row 0 and column 0 of the file are, as EXIF defines them. */
@@ -483,7 +477,7 @@ TEST(turns_images) {
             gf_source *source;
             AUTO(metadata) gf_metadata metadata;
             save_turned(&format, pixels, orientation, k % 3 == 0);
-            assert_ok(gf_source_open(in_directory("t.png"), &limits, &source, NULL));
+            source = open_source(in_directory("t.png"), &limits);
             assert_int_equal(gf_metadata_orientation(&source->metadata), 1);
             const gf_format turned = source->format;
             assert_int_equal(turned.width, orientation < 5 ? format.width : format.height);
@@ -519,14 +513,13 @@ TEST(converts_rows_written_ahead) {
     save_turned(&format, pixels, 2, false);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
-        gf_source *source;
-        assert_ok(gf_source_open(in_directory("t.png"), &limits, &source, NULL));
+        AUTO(source) gf_source *source;
+        source = open_source(in_directory("t.png"), &limits);
         assert_ok(gf_convert_source(&source, types[t], false, false, "t.png", NULL));
         assert_true(source->threads > 1);
         const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
         AUTO(free)
-        unsigned char *ring = test_alloc(SLOTS * STRIP * stride),
-                      *line = test_alloc(row);
+        unsigned char *ring = test_alloc(SLOTS * STRIP * stride), *line = test_alloc(row);
         memset(ring, PAINT, SLOTS * STRIP * stride);
         for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
             unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
@@ -548,7 +541,6 @@ TEST(converts_rows_written_ahead) {
             }
         }
         assert_ok(source->ops->finish(source, NULL));
-        source->ops->close(source);
     }
 }
 
@@ -599,12 +591,11 @@ TEST(rejects_damaged_orientations) {
     static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
     const gf_format format = {2, 2, 1, GF_U8, false};
     for (size_t i = 0; i < 2; i++) {
-        gf_source *source;
+        AUTO(source) gf_source *source;
         assert_ok(gf_memory_source(&format, "abcd", 2, &source, NULL));
         strcpy(source->metadata.damaged, names[i]);
         assert_error(gf_rotate_source(&source, UINT64_MAX, "x.tif", &why), GF_FAILED,
                      "x.tif: the EXIF data is damaged");
-        source->ops->close(source);
     }
 }
 
@@ -670,13 +661,12 @@ TEST(omits_second_orientations) {
 TEST(keeps_the_number_of_pages) {
     const gf_format format = {2, 2, 1, GF_U8, false};
     const gf_crop crop = {0, 0, 1, 1};
-    gf_source *source;
+    AUTO(source) gf_source *source;
     assert_ok(gf_memory_source(&format, "abcd", 2, &source, NULL));
     source->pages = 3;
     assert_ok(gf_crop_source(&source, &crop, UINT64_MAX, "x.tif", NULL));
     assert_int_equal(source->format.width, 1);
     assert_int_equal(source->pages, 3);
-    source->ops->close(source);
 }
 
 /* Only an orientation that exists is set; others and damaged data stay as they are. */

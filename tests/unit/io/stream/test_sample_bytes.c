@@ -172,18 +172,17 @@ static char *expect(const struct example *example, const char *kind, size_t *siz
 TEST(writes_the_expected_bytes) {
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
         for (size_t k = 0; k < 3; k++) {
-            char name[64];
             size_t size;
             if (strcmp(kinds[k], "npy") == 0 && !gf_host_is_little())
                 continue;
-            snprintf(name, sizeof name, "%s.%s", examples[e].name, kinds[k]);
-            gf_sample_sink *sink = open_sink(in_directory(name), NULL, examples[e].layout);
+            const char *path = test_path("%s.%s", examples[e].name, kinds[k]);
+            gf_sample_sink *sink = open_sink(path, NULL, examples[e].layout);
             assert_false(gf_sample_sink_wants_count(sink));
             examples[e].put(sink);
-            assert_int_equal(access(in_directory(name), F_OK), -1);
+            assert_int_equal(access(path, F_OK), -1);
             finish(sink);
             AUTO(free) char *want = expect(&examples[e], kinds[k], &size);
-            assert_bytes(in_directory(name), want, size);
+            assert_bytes(path, want, size);
         }
     }
 }

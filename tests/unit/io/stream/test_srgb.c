@@ -134,13 +134,11 @@ static size_t make_profile(unsigned char profile[PROFILE_BYTES], const char *typ
 /* Check an image with one item, or with a second one. */
 static gf_status check_items(const char *name, const void *data, size_t size, const char *second,
                              gf_error *error) {
-    gf_metadata metadata;
-    metadata = (gf_metadata){0};
+    AUTO(metadata) gf_metadata metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, name, false, data, size);
     if (second)
         gf_metadata_add(&metadata, second, false, "", 1);
     const gf_status status = gf_srgb_check(&metadata, "x.png", error);
-    gf_metadata_clear(&metadata);
     return status;
 }
 

@@ -57,8 +57,9 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
     assert_int_equal(big32(file + 20), format->height);
     assert_int_equal(file[24], 8 * sample);
     assert_int_equal(file[25], ((const int[]){0, 0, 4, 2, 6}[format->channels]));
+    AUTO(free)
     unsigned char *filtered = read_filtered(file, size, (row + 1) * (size_t)format->height);
-    unsigned char *above = calloc(1, row), *here = calloc(1, row);
+    AUTO(free) unsigned char *above = calloc(1, row), *here = calloc(1, row);
     assert_true(above && here);
     for (uint64_t y = 0; y < format->height; y++) {
         const unsigned char *in = filtered + y * (row + 1);
@@ -73,9 +74,6 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
                          (unsigned long)format->height, (unsigned long)y);
         memcpy(above, here, row);
     }
-    free(above);
-    free(here);
-    free(filtered);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */

@@ -133,7 +133,7 @@ static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
     test_row in = new_row(in_stride * rows, test_below(random, 64), random);
     test_row above = new_row(bytes, test_below(random, 64), random);
     test_row out = new_row(out_stride * rows, test_below(random, 64), NULL);
-    unsigned char *wanted = test_alloc(out_stride * rows);
+    AUTO(free) unsigned char *wanted = test_alloc(out_stride * rows);
     const unsigned char *last = above.bytes;
     memcpy(wanted, out.bytes, out_stride * rows);
     for (uint64_t r = 0; r < rows; r++) {
@@ -160,7 +160,6 @@ static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
     free(in.memory);
     free(above.memory);
     free(out.memory);
-    free(wanted);
 }
 
 TEST(rows_equal_golden) {

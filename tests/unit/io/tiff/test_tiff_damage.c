@@ -20,12 +20,6 @@ enum { NO_ZERO = 1 << ZERO, NO_FLIP = 1 << FLIP, NO_CHECKSUM = NO_ZERO | NO_FLIP
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static const char *file_path(void) {
-    static char path[2048];
-    snprintf(path, sizeof path, "%s", in_directory("x.tif"));
-    return path;
-}
-
 static uint32_t little(const unsigned char *p, size_t bytes) {
     uint32_t value = 0;
     while (bytes-- > 0)
@@ -50,12 +44,12 @@ static unsigned char *entry_of(unsigned char *data, unsigned tag) {
 /* Set the tag, number of values and value of an entry in the file. */
 static void patch_entry(unsigned tag, unsigned new_tag, uint32_t count, uint32_t value) {
     size_t size;
-    unsigned char *data = test_bytes(file_path(), &size), *entry = entry_of(data, tag);
+    unsigned char *data = test_bytes(in_directory("x.tif"), &size), *entry = entry_of(data, tag);
     assert_non_null(entry);
     put_little(entry, new_tag, 2);
     put_little(entry + 4, count, 4);
     put_little(entry + 8, value, little(entry + 2, 2) == TIFF_SHORT ? 2 : 4);
-    put_bytes(file_path(), data, size);
+    put_bytes(in_directory("x.tif"), data, size);
     free(data);
 }
 
@@ -79,7 +73,7 @@ static void write_raw(const raw_entry *entries, size_t count, const void *data, 
         put_little(at + 4, entries[i].count, 4);
         put_little(at + 8, entries[i].value, 4);
     }
-    put_bytes(file_path(), file, directory + 2 + 12 * count + 4);
+    put_bytes(in_directory("x.tif"), file, directory + 2 + 12 * count + 4);
     free(file);
 }
 
@@ -93,7 +87,8 @@ static damage_image read_file(gf_limits limits, gf_error *error) {
     damage_image image = {0};
     AUTO(metadata) gf_metadata metadata = {0};
     limits.no_sandbox = true;
-    (void)load_image(file_path(), &limits, 3, &image.format, &image.pixels, &metadata, error);
+    (void)load_image(in_directory("x.tif"), &limits, 3, &image.format, &image.pixels, &metadata,
+                     error);
     memcpy(image.damage, metadata.remarks.damage, sizeof image.damage);
     return image;
 }
@@ -105,7 +100,7 @@ static bool same_pixels(const damage_image *a, const damage_image *b) {
 
 static void assert_refused(const gf_limits *limits, const char *message) {
     gf_source *source;
-    assert_int_not_equal(gf_source_open(file_path(), limits, &source, &why), GF_OK);
+    assert_int_not_equal(gf_source_open(in_directory("x.tif"), limits, &source, &why), GF_OK);
     assert_message(&why, message);
 }
 
@@ -176,7 +171,7 @@ static bool write_case(const damage_case *kind, uint32_t width, uint32_t height)
     if (!kind->compression) {
         const gf_format format = {width, height, kind->samples, kind->bits == 8 ? GF_U8 : GF_U16,
                                   false};
-        assert_ok(save_image(file_path(), &format, samples, NULL,
+        assert_ok(save_image(in_directory("x.tif"), &format, samples, NULL,
                              &(gf_file_options){.write.tiff_compression = "zstd", .force = true}, 5,
                              &why));
         free(samples);
@@ -196,7 +191,7 @@ static bool write_case(const damage_case *kind, uint32_t width, uint32_t height)
     const bool known = TIFFIsCODECConfigured(kind->compression);
     TIFFSetErrorHandler(tiff_silent);
     TIFFSetWarningHandler(tiff_silent);
-    TIFF *tiff = known ? TIFFOpen(file_path(), "wl4") : NULL;
+    TIFF *tiff = known ? TIFFOpen(in_directory("x.tif"), "wl4") : NULL;
     if (tiff) {
         tiff_set_tags(tiff, &spec, &random);
         if (kind->options)
@@ -243,7 +238,7 @@ static void damage_try(const damage_image *intact, size_t at, damage_count *coun
 static damage_count damage_all(const damage_case *kind, int how, const damage_image *intact,
                                const unsigned char *data, size_t size) {
     static const size_t zeros[] = {1, 8, 100};
-    unsigned char *changed = test_alloc(size);
+    AUTO(free) unsigned char *changed = test_alloc(size);
     memcpy(changed, data, size);
     unsigned char *sizes = entry_of(changed, kind->tiled ? 325 : 279) + 8;
     const uint32_t start = little(entry_of(changed, kind->tiled ? 324 : 273) + 8, 4);
@@ -261,13 +256,12 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
             if (how == FLIP)
                 changed[start + at] ^= (unsigned char)(1 << (at / step + bit) % 8);
             if (memcmp(changed, data, size) != 0) {
-                put_bytes(file_path(), changed, size);
+                put_bytes(in_directory("x.tif"), changed, size);
                 damage_try(intact, at, &count);
             }
             memcpy(changed, data, size);
         }
     }
-    free(changed);
     return count;
 }
 
@@ -277,7 +271,7 @@ TEST(notices_damage_in_every_compression) {
         size_t size;
         if (!write_case(&cases[i], 37, 29))
             continue;
-        AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
+        AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         damage_image intact = read_file((gf_limits){0}, &why);
         if (!intact.pixels || intact.damage[0])
             fail_msg("%s: the intact file: %s%s", cases[i].name, why.message, intact.damage);
@@ -310,7 +304,7 @@ static void write_fax(uint16_t compression, uint32_t options, uint32_t rows_per_
                             .extra = TIFF_NO_EXTRA,
                             .rows_per_strip = rows_per_strip};
     test_random random = test_seeded(1);
-    TIFF *tiff = TIFFOpen(file_path(), "wl4");
+    TIFF *tiff = TIFFOpen(in_directory("x.tif"), "wl4");
     assert_non_null(tiff);
     tiff_set_tags(tiff, &spec, &random);
     if (options)
@@ -374,13 +368,13 @@ TEST(counts_missing_rows_of_a_fax) {
 
 static void zero_strips(uint32_t first, uint32_t count) {
     size_t size;
-    AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
-    TIFF *tiff = TIFFOpen(file_path(), "r");
+    AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
+    TIFF *tiff = TIFFOpen(in_directory("x.tif"), "r");
     assert_non_null(tiff);
     for (uint32_t i = first; i < first + count; i++)
         memset(data + TIFFGetStrileOffset(tiff, i) + 2, 0, TIFFGetStrileByteCount(tiff, i) - 2);
     TIFFClose(tiff);
-    put_bytes(file_path(), data, size);
+    put_bytes(in_directory("x.tif"), data, size);
 }
 
 /* A strip of one row may be damaged: half of the image must not be. */
@@ -400,21 +394,19 @@ TEST(counts_strips_of_one_row) {
 /* Rows are counted once, although two passes read them. */
 TEST(counts_rows_once) {
     unsigned char rows[FAX_ROWS * FAX_WIDTH];
-    gf_source *source;
     write_fax(COMPRESSION_CCITTFAX3, 0, 10);
     patch_entry(TIFFTAG_IMAGELENGTH, TIFFTAG_IMAGELENGTH, 1, FAX_ROWS - 5);
     zero_strips(5, 1);
     assert_damage("rows 51 to 55", false);
     write_fax(COMPRESSION_CCITTFAX3, 0, 1);
     zero_strips(50, 3);
-    assert_ok(gf_source_open(file_path(), &(gf_limits){.segment = 1}, &source, NULL));
+    AUTO(source) gf_source *source = open_source(in_directory("x.tif"), &(gf_limits){.segment = 1});
     for (int pass = 0; pass < 2; pass++) {
         source->ops->seek(source, 0);
         assert_ok(source->ops->read(source, rows, FAX_WIDTH, FAX_ROWS, NULL));
     }
     assert_ok(source->ops->finish(source, NULL));
     assert_non_null(strstr(source->metadata.remarks.damage, "3 of 60 rows"));
-    source->ops->close(source);
 }
 
 /* Remove the codes of ends of lines: at least 11 zeros and a one. */
@@ -440,15 +432,15 @@ TEST(reads_a_fax_without_ends_of_lines) {
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
         write_fax(COMPRESSION_CCITTFAX3, 0, strip);
         damage_image intact = read_file((gf_limits){0}, &why), image;
-        unsigned char *data = test_bytes(file_path(), &size);
-        TIFF *tiff = TIFFOpen(file_path(), "r");
+        unsigned char *data = test_bytes(in_directory("x.tif"), &size);
+        TIFF *tiff = TIFFOpen(in_directory("x.tif"), "r");
         assert_non_null(tiff);
         /* The last strip keeps the codes if there are others. */
         for (uint32_t i = 0; i < (strip < FAX_ROWS ? 2 : 1); i++)
             (void)remove_ends_of_lines(data + TIFFGetStrileOffset(tiff, i),
                                        (size_t)TIFFGetStrileByteCount(tiff, i));
         TIFFClose(tiff);
-        put_bytes(file_path(), data, size);
+        put_bytes(in_directory("x.tif"), data, size);
         free(data);
         for (uint32_t threads = 1; threads <= 3; threads++) {
             image = read_file((gf_limits){.threads = threads, .segment = 100}, &why);
@@ -468,10 +460,9 @@ TEST(refuses_incomplete_tables) {
     static const unsigned tags[] = {TIFFTAG_STRIPOFFSETS, TIFFTAG_STRIPBYTECOUNTS};
     for (size_t i = 0; i < 2; i++) {
         const tiff_spec spec = tiff_small_grey(300, 0); /* 3 strips */
-        test_random random = test_seeded(1);
         size_t size;
-        assert_true(tiff_write(file_path(), &spec, 1, &random));
-        unsigned char *data = test_bytes(file_path(), &size);
+        tiff_put(in_directory("x.tif"), &spec);
+        unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         const uint32_t value = little(entry_of(data, tags[i]) + 8, 4);
         free(data);
         patch_entry(tags[i], tags[i], 3, value);
@@ -490,18 +481,17 @@ TEST(guesses_colours) {
     for (uint16_t samples = 1; samples <= 4; samples++)
         for (int extra = 0; extra < 2 && extra < samples; extra++) {
             tiff_spec spec = tiff_small_grey(9, 0);
-            test_random random = test_seeded(1);
             spec.samples = samples;
             spec.photometric = samples - extra < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB;
             spec.extra = extra ? EXTRASAMPLE_UNASSALPHA : TIFF_NO_EXTRA;
-            assert_true(tiff_write(file_path(), &spec, 1, &random));
+            tiff_put(in_directory("x.tif"), &spec);
             patch_entry(TIFFTAG_PHOTOMETRIC, UNKNOWN, 1, 1);
             if (samples - extra != 1 && samples - extra != 3) {
                 assert_refused(NULL, "a TIFF with undeclared colours");
                 assert_refused(NULL, "with tiffset -s 262 1 FILE for grey, or 2 for RGB");
                 continue;
             }
-            assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &why));
+            assert_ok(gf_inspect_file(in_directory("x.tif"), &(gf_file_options){0}, &info, &why));
             assert_int_equal(info.format.channels, samples);
         }
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++) {
@@ -592,10 +582,9 @@ ssize_t pread(int file, void *data, size_t size, off_t offset) {
 TEST(limits_the_time_of_decoding) {
     const gf_format large = {200000, 100000, 3, GF_U8, false};
     const tiff_spec spec = tiff_small_grey(9, 0);
-    test_random random = test_seeded(1);
     const gf_limits limits = gf_limits_resolve(NULL);
     assert_int_equal(gf_limit_seconds(&limits, &large), 60 + 6000);
-    assert_true(tiff_write(file_path(), &spec, 1, &random));
+    tiff_put(in_directory("x.tif"), &spec);
     clock_step = 20;
     for (uint32_t seconds = 19; seconds <= 60; seconds += 41) {
         damage_image image = read_file((gf_limits){.max_seconds = seconds, .segment = 1}, &why);
@@ -612,12 +601,11 @@ TEST(limits_the_time_of_decoding) {
 TEST(lists_pages_in_blocks) {
     enum { ENTRIES = 65535, BYTES = 2 + 12 * ENTRIES + 4 };
     tiff_spec spec = tiff_small_grey(9, 0);
-    test_random random = test_seeded(1);
     gf_file_info info;
     size_t size;
     spec.big_endian = false;
-    assert_true(tiff_write(file_path(), &spec, 1, &random));
-    AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
+    tiff_put(in_directory("x.tif"), &spec);
+    AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
     unsigned char *grown = test_zeros(size + 1 + BYTES), *at = grown + ((size + 1) & ~(size_t)1);
     memcpy(grown, data, size);
     unsigned char *directory = grown + little(grown + 4, 4);
@@ -625,9 +613,9 @@ TEST(lists_pages_in_blocks) {
     put_little(at, ENTRIES, 2);
     for (uint32_t i = 0; i < ENTRIES; i++)
         memcpy(at + 2 + 12 * i, "\xfe\0\4\0\1\0\0\0\1\0\0", 12);
-    put_bytes(file_path(), grown, (size_t)(at - grown) + BYTES);
+    put_bytes(in_directory("x.tif"), grown, (size_t)(at - grown) + BYTES);
     reads = 0;
-    assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &why));
+    assert_ok(gf_inspect_file(in_directory("x.tif"), &(gf_file_options){0}, &info, &why));
     assert_in_range(reads, BYTES / 4096, BYTES / 4096 + 40);
     free(grown);
 }
@@ -635,8 +623,7 @@ TEST(lists_pages_in_blocks) {
 /* GF_ALL_PAGES is not the number of a page. */
 TEST(limits_the_number_of_a_page) {
     const tiff_spec spec = tiff_small_grey(9, 0);
-    test_random random = test_seeded(1);
-    assert_true(tiff_write(file_path(), &spec, 1, &random));
+    tiff_put(in_directory("x.tif"), &spec);
     assert_refused(&(gf_limits){.page = GF_MAX_PAGE}, "has no page 1048576");
     assert_refused(&(gf_limits){.page = GF_MAX_PAGE + 1},
                    "page 1048577: must be from 1 to 1048576");

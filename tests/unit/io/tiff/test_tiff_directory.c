@@ -142,10 +142,9 @@ enum { FORMS = sizeof forms / sizeof *forms };
 /* Read a copy of exactly this size, so that ASan detects reads past its end. */
 static gf_status read_copy(gf_tiff_list *list, const unsigned char *data, size_t size,
                            uint32_t groups, gf_error *error) {
-    unsigned char *copy = test_alloc(size ? size : 1);
+    AUTO(free) unsigned char *copy = test_alloc(size ? size : 1);
     memcpy(copy, data, size);
     const gf_status status = gf_tiff_list_read(list, copy, size, groups, error);
-    free(copy);
     return status;
 }
 

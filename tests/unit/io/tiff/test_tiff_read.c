@@ -9,13 +9,6 @@
 
 #include <zlib.h>
 
-/* Return the path of the file under test. */
-static const char *file_path(void) {
-    static char path[2048];
-    snprintf(path, sizeof path, "%s/x.tif", test_directory);
-    return path;
-}
-
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static const char *describe(const tiff_spec *spec) {
@@ -33,7 +26,7 @@ static const char *describe(const tiff_spec *spec) {
 
 static void check_pixels(const char *path, const gf_limits *limits, uint64_t strip,
                          const gf_format *format, const unsigned char *expected, const char *what) {
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     gf_format found;
     if (load_image(path, limits, strip, &found, &pixels, NULL, &why) != GF_OK)
         fail_msg("%s: %s", what, why.message);
@@ -44,7 +37,6 @@ static void check_pixels(const char *path, const gf_limits *limits, uint64_t str
     for (uint64_t y = 0; y < format->height; y++)
         if (memcmp(pixels + y * row, expected + y * row, row) != 0)
             fail_msg("%s: row %u differs", what, (unsigned)y);
-    free(pixels);
 }
 
 /* Read rows of both halves, the second one first, as MPI ranks do. */
@@ -52,7 +44,7 @@ static void check_seek(const char *path, const gf_limits *limits, const gf_forma
                        const unsigned char *expected, const char *what) {
     const size_t row = gf_row_bytes(format);
     gf_source *source;
-    unsigned char *pixels = test_alloc(row * format->height);
+    AUTO(free) unsigned char *pixels = test_alloc(row * format->height);
     if (gf_source_open(path, limits, &source, &why) != GF_OK)
         fail_msg("%s: %s", what, why.message);
     for (int half = 1; half >= 0; half--) {
@@ -67,7 +59,6 @@ static void check_seek(const char *path, const gf_limits *limits, const gf_forma
     source->ops->close(source);
     if (memcmp(pixels, expected, row * format->height) != 0)
         fail_msg("%s: different after a seek", what);
-    free(pixels);
 }
 
 /* Read strips to announced memory with gaps, which must survive. Memory is used again after its
@@ -78,7 +69,7 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
     const size_t row = gf_row_bytes(format), stride = row + 7 * (size_t)test_below(random, 3);
     const uint64_t slots = 1 + test_below(random, GF_SOURCE_AHEAD), height = format->height;
     unsigned char *memory[GF_SOURCE_AHEAD] = {NULL};
-    gf_source *source;
+    AUTO(source) gf_source *source;
     if (gf_source_open(path, limits, &source, &why) != GF_OK)
         fail_msg("%s: %s", what, why.message);
     if (source->ops->announce) {
@@ -122,7 +113,6 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
             assert_ok(source->ops->finish(source, &why));
         }
     }
-    source->ops->close(source);
 }
 
 /* Read a file from a pipe. */
@@ -158,7 +148,7 @@ TEST(reads_every_kind) {
     for (uint64_t i = 0; i < rounds; i++) {
         test_random random = test_seeded(seed + i);
         const tiff_spec spec = tiff_random(&random, i % 10 == 0 ? 300 : 70);
-        const char *path = file_path();
+        const char *path = in_directory("x.tif");
         char what[300];
         snprintf(what, sizeof what, "seed %u: %s", (unsigned)(seed + i), describe(&spec));
         if (!tiff_write(path, &spec, 1, &random))
@@ -179,8 +169,7 @@ static void check_page(const char *path, uint32_t page, uint32_t width, const ch
 }
 
 TEST(reads_pages) {
-    const char *path = file_path();
-    gf_file_info info;
+    const char *path = in_directory("x.tif");
     for (int big = 0; big < 4; big++) {
         test_random random = test_seeded(1);
         tiff_spec pages[] = {tiff_small_grey(10, FILETYPE_REDUCEDIMAGE), tiff_small_grey(11, 0),
@@ -193,8 +182,8 @@ TEST(reads_pages) {
         check_page(path, 1, 11, "8-bit grey, strips, LZW, page 1 of 3");
         check_page(path, 2, 13, "8-bit grey, strips, LZW, page 2 of 3");
         check_page(path, 3, 14, "8-bit grey, strips, LZW, page 3 of 3");
-        assert_error(gf_inspect_file(path, &(gf_file_options){.page = 4}, &info, &why), GF_FAILED,
-                     "has no page 4; choose one from 1 to 3 with --page");
+        assert_inspection_fails(path, &(gf_file_options){.page = 4},
+                                "has no page 4; choose one from 1 to 3 with --page");
         /* Only thumbnails: they are pages. */
         assert_true(tiff_write(path, pages, 1, &random));
         check_page(path, 1, 10, "8-bit grey, strips, LZW");
@@ -206,18 +195,16 @@ TEST(other_formats_have_no_pages) {
     gf_file_info info;
     put_bytes(in_directory("x.pgm"), "P5 1 1 255 a", 12);
     assert_ok(gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 1}, &info, &why));
-    assert_error(gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2}, &info, &why),
-                 GF_FAILED, "has no page 2; choose one from 1 to 1 with --page");
-    assert_error(gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2, .raw = &raw},
-                                 &info, &why),
-                 GF_FAILED, "has no pages; omit --page");
+    assert_inspection_fails(in_directory("x.pgm"), &(gf_file_options){.page = 2},
+                            "has no page 2; choose one from 1 to 1 with --page");
+    assert_inspection_fails(in_directory("x.pgm"), &(gf_file_options){.page = 2, .raw = &raw},
+                            "has no pages; omit --page");
 }
 
 /* Directories that overlap end the list: a file of 0.9 MB would contain 8192 of 65535 entries. */
 TEST(ends_overlapping_pages) {
     enum { FIRST = 16, PAGES = 100, ENTRY = 12, ENTRIES = 65535, SIZE = FIRST + 800000 };
-    unsigned char *data = test_zeros(SIZE);
-    gf_file_info info;
+    AUTO(free) unsigned char *data = test_zeros(SIZE);
     memcpy(data, "MM\0*\0\0\0\x10", 8);
     for (uint32_t i = 0; i < PAGES; i++) {
         unsigned char *directory = data + FIRST + (size_t)ENTRY * i;
@@ -225,15 +212,13 @@ TEST(ends_overlapping_pages) {
         gf_put_big32(directory + 2 + (size_t)ENTRY * ENTRIES, FIRST + ENTRY * (i + 1));
     }
     put_bytes(in_directory("x.tif"), data, SIZE);
-    free(data);
-    assert_error(
-        gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = PAGES}, &info, &why),
-        GF_FAILED, "has no page 100; choose one from 1 to 1 with --page");
+    assert_inspection_fails(in_directory("x.tif"), &(gf_file_options){.page = PAGES},
+                            "has no page 100; choose one from 1 to 1 with --page");
 }
 
 /* A list of pages with a cycle ends. */
 TEST(ends_cyclic_pages) {
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     test_random random = test_seeded(1);
     const tiff_spec pages[] = {tiff_small_grey(10, 0), tiff_small_grey(11, 0),
                                tiff_small_grey(12, 0)};
@@ -271,7 +256,7 @@ static void put_directories(const char *path, const char *list, uint32_t offset,
         TEXT = 24
     };
     const size_t count = strlen(list), size = FIRST + count * BYTES + TEXT;
-    unsigned char *data = test_zeros(size);
+    AUTO(free) unsigned char *data = test_zeros(size);
     memcpy(data, "II*\0\x44\0\0", 8);
     strcpy((char *)data + size - TEXT, description);
     for (size_t i = 0; i < count; i++) {
@@ -295,7 +280,6 @@ static void put_directories(const char *path, const char *list, uint32_t offset,
             gf_put_little32(at + BYTES - 4, (uint32_t)(FIRST + (i + 1) * BYTES));
     }
     put_bytes(path, data, size);
-    free(data);
 }
 
 /* Images of reduced size, however many, hide no page. */
@@ -311,12 +295,11 @@ TEST(finds_pages_among_many_others) {
 
 /* Images of a stack lie within the file. */
 TEST(stacks_end_with_the_file) {
-    gf_file_info info;
     put_directories(in_directory("x.tif"), "p", 8, "ImageJ=1\nimages=2\n");
     check_page(in_directory("x.tif"), 2, 5, "8-bit grey, strips, uncompressed, page 2 of 2");
     put_directories(in_directory("x.tif"), "p", 1000, "ImageJ=1\nimages=2\n");
-    assert_error(gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = 2}, &info, &why),
-                 GF_FAILED, "has no page 2; choose one from 1 to 1 with --page");
+    assert_inspection_fails(in_directory("x.tif"), &(gf_file_options){.page = 2},
+                            "has no page 2; choose one from 1 to 1 with --page");
 }
 
 /* ---- descriptions and alpha ------------------------------------------------------------------ */
@@ -330,45 +313,36 @@ TEST(describes_files) {
                       .photometric = PHOTOMETRIC_RGB,
                       .compression = COMPRESSION_ADOBE_DEFLATE,
                       .predictor = 2,
-                      .extra = EXTRASAMPLE_ASSOCALPHA,
                       .planar = true,
                       .tile_width = 16,
                       .tile_height = 32};
-    const char *path = file_path();
-    test_random random = test_seeded(3);
-    gf_source *source;
-    assert_true(tiff_write(path, &spec, 1, &random));
-    check_page(path, 0, 40,
-               "16-bit RGB and associated alpha, tiles 16x32, Deflate, predictor 2, planar");
-    assert_ok(gf_source_open(path, NULL, &source, &why));
-    assert_true(source->metadata.associated_alpha);
-    assert_int_equal(source->pages, 1);
-    source->ops->close(source);
-    for (uint16_t extra = 0; extra < 3; extra += 2) {
+    static const char *const kinds[] = {"data", "associated alpha", "alpha"};
+    const char *path = in_directory("x.tif");
+    for (uint16_t extra = 0; extra < 3; extra++) {
+        char text[128];
+        snprintf(text, sizeof text, "16-bit RGB and %s, tiles 16x32, Deflate, predictor 2, planar",
+                 kinds[extra]);
         spec.extra = extra;
-        assert_true(tiff_write(path, &spec, 1, &random));
-        check_page(path, 0, 40,
-                   extra ? "16-bit RGB and alpha, tiles 16x32, Deflate, predictor 2, planar"
-                         : "16-bit RGB and data, tiles 16x32, Deflate, predictor 2, planar");
-        assert_ok(gf_source_open(path, NULL, &source, &why));
-        assert_false(source->metadata.associated_alpha);
+        tiff_put(path, &spec);
+        check_page(path, 0, 40, text);
+        AUTO(source) gf_source *source = open_source(path, NULL);
+        assert_int_equal(source->pages, 1);
+        assert_int_equal(source->metadata.associated_alpha, extra == EXTRASAMPLE_ASSOCALPHA);
         assert_int_equal(source->format.alpha, extra != 0);
-        source->ops->close(source);
     }
     spec.planar = false;
     spec.tile_width = 0;
     spec.rows_per_strip = 7;
     spec.predictor = 1;
     spec.compression = COMPRESSION_NONE;
-    assert_true(tiff_write(path, &spec, 1, &random));
+    tiff_put(path, &spec);
     check_page(path, 0, 40, "16-bit RGB and alpha, strips, uncompressed");
 }
 
 /* PNG defines alpha as unassociated: the kind would change silently. */
 TEST(keeps_associated_alpha) {
     tiff_spec spec = tiff_small_grey(9, 0);
-    const char *in = file_path();
-    test_random random = test_seeded(3);
+    const char *in = in_directory("x.tif");
     AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     const gf_filter *filter = gf_filter_find("smooth");
@@ -376,7 +350,7 @@ TEST(keeps_associated_alpha) {
     spec.samples = 4;
     spec.photometric = PHOTOMETRIC_RGB;
     spec.extra = EXTRASAMPLE_ASSOCALPHA;
-    assert_true(tiff_write(in, &spec, 1, &random));
+    tiff_put(in, &spec);
     for (int strip = 0; strip < 2; strip++) {
         const gf_file_options options = {.force = true, .write.strip = strip != 0};
         gf_report report;
@@ -394,16 +368,15 @@ TEST(keeps_associated_alpha) {
 
 /* Ranks read ranges of rows, unless the output would need the kind of the alpha channel. */
 TEST(reads_ranges) {
-    const char *in = file_path();
+    const char *in = in_directory("x.tif");
     AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     for (uint16_t extra = EXTRASAMPLE_ASSOCALPHA; extra <= EXTRASAMPLE_UNASSALPHA; extra++) {
         static const char *const filters[] = {"hist", "smooth"};
         tiff_spec spec = tiff_small_grey(9, 0);
-        test_random random = test_seeded(3);
         spec.samples = 2;
         spec.extra = extra;
-        assert_true(tiff_write(in, &spec, 1, &random));
+        tiff_put(in, &spec);
         for (int i = 0; i < 2; i++) {
             const gf_filter *filter = gf_filter_find(filters[i]);
             AUTO(settings) gf_settings *settings = test_settings(filter, "");
@@ -420,14 +393,9 @@ TEST(reads_ranges) {
 /* ---- refused and damaged files --------------------------------------------------------------- */
 
 static void refuse(const tiff_spec *spec, const char *message) {
-    const char *path = file_path();
-    test_random random = test_seeded(1);
-    gf_source *source;
-    assert_true(tiff_write(path, spec, 1, &random));
-    assert_int_equal(gf_source_open(path, NULL, &source, &why), GF_FAILED);
-    assert_null(source);
-    assert_message(&why, message);
-    assert_message(&why, "x.tif: ");
+    const char *path = in_directory("x.tif");
+    tiff_put(path, spec);
+    assert_open_fails(path, NULL, message);
     assert_message(&why, "; ");
 }
 
@@ -467,11 +435,10 @@ TEST(refuses_other_kinds) {
 }
 
 TEST(refuses_unknown_compression) {
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     const tiff_spec spec = tiff_small_grey(9, 0);
-    test_random random = test_seeded(1);
     size_t size;
-    assert_true(tiff_write(path, &spec, 1, &random));
+    tiff_put(path, &spec);
     unsigned char *data = test_bytes(path, &size);
     for (size_t i = 0; i + 12 <= size; i++)
         if (memcmp(data + i, "\3\1\3\0\1\0\0\0\5\0", 10) == 0)
@@ -483,24 +450,21 @@ TEST(refuses_unknown_compression) {
 }
 
 TEST(applies_limits) {
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     tiff_spec spec = tiff_small_grey(9, 0);
-    test_random random = test_seeded(1);
-    gf_source *source;
-    assert_true(tiff_write(path, &spec, 1, &random));
+    tiff_put(path, &spec);
     assert_open_fails(path, &(gf_limits){.max_pixels = 44},
                       "9x5 pixels are over the limit of 44; raise it with --max-pixels");
-    assert_ok(gf_source_open(path, &(gf_limits){.max_pixels = 45}, &source, &why));
+    gf_source *source = open_source(path, &(gf_limits){.max_pixels = 45});
     source->ops->close(source);
     spec.width = 4096;
     spec.height = 600;
     spec.tile_width = spec.tile_height = 512;
-    assert_true(tiff_write(path, &spec, 1, &random));
+    tiff_put(path, &spec);
     assert_open_fails(path, &(gf_limits){.max_memory = 2 << 20},
                       "bytes for a row of tiles are over the limit of 2097152; raise it with "
                       "--max-memory");
-    assert_ok(
-        gf_source_open(path, &(gf_limits){.max_memory = 8 << 20, .threads = 4}, &source, &why));
+    source = open_source(path, &(gf_limits){.max_memory = 8 << 20, .threads = 4});
     assert_true(source->memory <= 1 << 20);
     source->ops->close(source);
 }
@@ -510,9 +474,9 @@ static void write_private(const tiff_spec *spec, uint32_t size) {
     static const TIFFFieldInfo field = {
         65000, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, "Private"};
     test_random random = test_seeded(1);
-    AUTO(free) unsigned char *value = calloc(1, size);
-    TIFF *tiff = TIFFOpen(file_path(), "w");
-    assert_true(tiff && value);
+    AUTO(free) unsigned char *value = test_zeros(size);
+    TIFF *tiff = TIFFOpen(in_directory("x.tif"), "w");
+    assert_non_null(tiff);
     assert_int_equal(TIFFMergeFieldInfo(tiff, &field, 1), 0);
     assert_true(TIFFSetField(tiff, field.field_tag, size, value));
     assert_true(tiff_write_directory(tiff, spec, &random));
@@ -522,16 +486,14 @@ static void write_private(const tiff_spec *spec, uint32_t size) {
 static void assert_dropped(const tiff_spec *spec, uint32_t tag, const void *value,
                            uint32_t dropped) {
     test_random random = test_seeded(1);
-    TIFF *tiff = TIFFOpen(file_path(), "w");
-    gf_source *source;
+    TIFF *tiff = TIFFOpen(in_directory("x.tif"), "w");
     assert_non_null(tiff);
     assert_true(tag == TIFFTAG_PAGENUMBER ? TIFFSetField(tiff, tag, 0, 1)
                                           : TIFFSetField(tiff, tag, value));
     assert_true(tiff_write_directory(tiff, spec, &random));
     TIFFClose(tiff);
-    assert_ok(gf_source_open(file_path(), NULL, &source, &why));
+    AUTO(source) gf_source *source = open_source(in_directory("x.tif"), NULL);
     assert_int_equal(source->dropped, dropped);
-    source->ops->close(source);
 }
 
 /* Tags that are not copied are reported, unless they describe how pixels are stored. */
@@ -552,10 +514,9 @@ TEST(reports_dropped_tags) {
         assert_dropped(&specs[i], TIFFTAG_PRIMARYCHROMATICITIES, primaries, GF_DROPPED_COLOUR);
         assert_dropped(&specs[i], TIFFTAG_TARGETPRINTER, "printer", GF_DROPPED_OTHER);
         write_private(&specs[i], 10);
-        gf_source *source;
-        assert_ok(gf_source_open(file_path(), NULL, &source, NULL));
+        AUTO(source) gf_source *source;
+        source = open_source(in_directory("x.tif"), NULL);
         assert_int_equal(source->dropped, GF_DROPPED_OTHER);
-        source->ops->close(source);
     }
 }
 
@@ -564,20 +525,19 @@ TEST(limits_memory_for_tags) {
     enum { TAG_BYTES = 1 << 20 };
     tiff_spec spec = tiff_small_grey(1000, 0);
     gf_limits limits = {.max_memory = 8 * 4 * TAG_BYTES, .threads = 8, .segment = 1};
-    gf_source *source;
     spec.height = 1000;
     spec.tile_width = spec.tile_height = 64;
     write_private(&spec, 1);
-    assert_ok(gf_source_open(file_path(), &limits, &source, &why));
+    gf_source *source = open_source(in_directory("x.tif"), &limits);
     assert_int_equal(source->threads, 8);
     source->ops->close(source);
     write_private(&spec, TAG_BYTES);
-    assert_ok(gf_source_open(file_path(), &limits, &source, &why));
+    source = open_source(in_directory("x.tif"), &limits);
     assert_int_equal(source->threads, 3);
     assert_true(source->memory >= 2 * TAG_BYTES);
     source->ops->close(source);
     limits.max_chunk = TAG_BYTES - 1;
-    assert_open_fails(file_path(), &limits,
+    assert_open_fails(in_directory("x.tif"), &limits,
                       "tag 65000 has 1048576 values of 1 bytes; raise the limit with "
                       "--max-chunk");
 }
@@ -586,19 +546,18 @@ TEST(limits_memory_for_tags) {
 TEST(refuses_huge_tiles) {
     for (int i = 0; i < 3; i++) {
         tiff_spec spec = tiff_small_grey(1000, 0);
-        test_random random = test_seeded(1);
         size_t size;
         spec.tile_width = spec.tile_height = 64;
         spec.big_endian = false;
-        assert_true(tiff_write(file_path(), &spec, 1, &random));
-        unsigned char *data = test_bytes(file_path(), &size);
+        tiff_put(in_directory("x.tif"), &spec);
+        unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         for (size_t k = 0; k + 12 <= size; k++)
             if ((i != 1 && memcmp(data + k, "\x42\1\3\0\1\0\0\0\x40\0", 10) == 0) ||
                 (i != 0 && memcmp(data + k, "\x43\1\3\0\1\0\0\0\x40\0", 10) == 0))
                 memcpy(data + k + 2, "\4\0\1\0\0\0\xf0\xff\xff\x7f", 10);
-        put_bytes(file_path(), data, size);
+        put_bytes(in_directory("x.tif"), data, size);
         free(data);
-        assert_open_fails(file_path(), NULL,
+        assert_open_fails(in_directory("x.tif"), NULL,
                           i == 2 ? "wrong sizes of strips or tiles"
                                  : "tiles far larger than the image");
     }
@@ -616,18 +575,17 @@ static gf_status read_all(const char *path, uint32_t threads, gf_error *error) {
 /* The message names the first damaged rows, for any number of threads. */
 TEST(reports_damaged_rows) {
     static const uint16_t codecs[] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE};
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     for (size_t i = 0; i < 2; i++)
         for (int tiled = 0; tiled < 2; tiled++) {
             tiff_spec spec = tiff_small_grey(300, 0);
-            test_random random = test_seeded(1);
             gf_error errors[3] = {{0}};
             spec.height = 200;
             spec.photometric = PHOTOMETRIC_MINISWHITE;
             spec.compression = codecs[i];
             spec.rows_per_strip = spec.tile_height = 16;
             spec.tile_width = tiled ? 64 : 0;
-            assert_true(tiff_write(path, &spec, 1, &random));
+            tiff_put(path, &spec);
             TIFF *tiff = TIFFOpen(path, "r");
             assert_non_null(tiff);
             const uint32_t unit = tiled ? 5 * 5 + 2 : 5; /* rows 81 to 96 */
@@ -665,7 +623,7 @@ TEST(reports_damaged_rows) {
 /* Uncompressed strips may be anywhere in the file. */
 TEST(reads_strips_in_any_order) {
     enum { WIDTH = 20, ROWS = 2, STRIPS = 4 };
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     for (uint32_t first = 0; first < STRIPS; first++) {
         tiff_spec spec = tiff_small_grey(WIDTH, 0);
         test_random random = test_seeded(1);
@@ -692,15 +650,14 @@ TEST(reads_strips_in_any_order) {
 
 /* The first one of two damaged strips is reported, also if they are decoded together. */
 TEST(reports_the_first_of_two_strips) {
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     for (uint32_t first = 4; first < 6; first++) {
         tiff_spec spec = tiff_small_grey(300, 0);
-        test_random random = test_seeded(1);
         size_t size;
         spec.height = 200;
         spec.rows_per_strip = 16;
         spec.compression = COMPRESSION_ADOBE_DEFLATE;
-        assert_true(tiff_write(path, &spec, 1, &random));
+        tiff_put(path, &spec);
         unsigned char *data = test_bytes(path, &size);
         TIFF *tiff = TIFFOpen(path, "r");
         assert_non_null(tiff);
@@ -726,13 +683,13 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
     for (uint64_t i = 0; i < rounds; i++) {
         test_random random = test_seeded(i);
         tiff_spec spec = tiff_random(&random, 70);
-        const char *path = file_path();
+        const char *path = in_directory("x.tif");
         gf_format format, found;
         unsigned char *pixels = NULL;
         size_t size;
         if (spec.compression != COMPRESSION_ADOBE_DEFLATE)
             continue;
-        assert_true(tiff_write(path, &spec, 1, &random));
+        tiff_put(path, &spec);
         AUTO(free) unsigned char *expected = tiff_reference(path, 0, &format);
         assert_non_null(expected);
         TIFF *tiff = TIFFOpen(path, "r");
@@ -785,7 +742,7 @@ static void write_long_strip(const char *path, uint32_t rows, bool damaged) {
 
 /* The last strip may have as many rows as the others. */
 TEST(reads_strips_with_more_rows) {
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     for (uint32_t rows = 5; rows <= 8; rows++) {
         write_long_strip(path, rows, false);
         if (read_all(path, 1, &why) != GF_OK)
@@ -803,13 +760,12 @@ TEST(reads_strips_with_more_rows) {
 
 /* A file that ends anywhere is refused, or its missing data is found when it is read. */
 TEST(refuses_truncated_files) {
-    const char *path = file_path();
+    const char *path = in_directory("x.tif");
     for (int compressed = 0; compressed < 2; compressed++) {
         tiff_spec spec = tiff_small_grey(20, 0);
-        test_random random = test_seeded(1);
         size_t size;
         spec.compression = compressed ? COMPRESSION_LZW : COMPRESSION_NONE;
-        assert_true(tiff_write(path, &spec, 1, &random));
+        tiff_put(path, &spec);
         AUTO(free) unsigned char *data = test_bytes(path, &size);
         for (size_t cut = 0; cut < size; cut++) {
             put_bytes(path, data, cut);

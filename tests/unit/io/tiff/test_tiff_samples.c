@@ -7,10 +7,6 @@
 #include <math.h>
 #include <zlib.h>
 
-static const char *file_path(void) {
-    return in_directory("x.tif");
-}
-
 /* A type: NumPy's name, and its place in TIFF. */
 static const struct type {
     const char *dtype;
@@ -82,7 +78,7 @@ static float value_of(const char *dtype, const void *at) {
 static void assert_image(const gf_limits *limits, const gf_format *format, const void *expected,
                          const char *path, const char *what) {
     gf_format found;
-    unsigned char *pixels;
+    AUTO(free) unsigned char *pixels;
     if (load_image(path, limits, 2, &found, &pixels, NULL, &why) != GF_OK)
         fail_msg("%s: %s", what, why.message);
     if (!gf_format_equal(&found, format))
@@ -90,7 +86,6 @@ static void assert_image(const gf_limits *limits, const gf_format *format, const
                  (unsigned)found.height, found.channels, (int)found.type);
     if (memcmp(pixels, expected, gf_row_bytes(format) * format->height) != 0)
         fail_msg("%s: other samples", what);
-    free(pixels);
 }
 
 static void assert_refused(const gf_limits *limits, const char *path, const char *part) {
@@ -266,7 +261,7 @@ static bool put_tiff(const tiff_spec *spec, const uint64_t *samples) {
     const uint32_t width = spec->tile_width ? TILE : WIDTH, height = spec->tile_width ? TILE : 1;
     const uint32_t planes = spec->planar ? spec->samples : 1, step = spec->samples / planes;
     TIFFSetErrorHandler(tiff_silent);
-    TIFF *tiff = TIFFOpen(file_path(), mode);
+    TIFF *tiff = TIFFOpen(in_directory("x.tif"), mode);
     assert_non_null(tiff);
     tiff_set_tags(tiff, spec, &random);
     if (spec->samples > 4)
@@ -344,7 +339,7 @@ static void check_values(const tiff_spec *spec, const uint64_t *samples, const c
     const gf_limits limits = {
         .as = GF_DEPTH_F32, .channels = spec->samples > 4 ? "5,2,4" : NULL, .threads = 2};
     assert_image(&limits, &(gf_format){WIDTH, HEIGHT, channels, GF_F32, false}, expected,
-                 file_path(), what);
+                 in_directory("x.tif"), what);
 }
 
 TEST(reads_every_type_of_tiff) {
@@ -372,8 +367,8 @@ static void check_packed(const tiff_spec *spec, const uint64_t *samples, const c
         scaled[i] = (uint16_t)lround((double)v * 65535 / (double)top);
     }
     const gf_format format = {WIDTH, HEIGHT, spec->samples, GF_U16, false};
-    assert_image(&(gf_limits){.threads = 2}, &format, scaled, file_path(), what);
-    assert_image(&(gf_limits){.as = GF_DEPTH_16}, &format, raw, file_path(), what);
+    assert_image(&(gf_limits){.threads = 2}, &format, scaled, in_directory("x.tif"), what);
+    assert_image(&(gf_limits){.as = GF_DEPTH_16}, &format, raw, in_directory("x.tif"), what);
 }
 
 TEST(scales_packed_samples) {
@@ -399,7 +394,7 @@ enum { SLICES = 3, ROWS = 4, COLUMNS = 5, SLICE = ROWS * COLUMNS };
 /* Write all images as one, in one strip, and describe them: the directory then has the first. */
 static void put_stack(const char *description, const unsigned char *pixels, uint16_t compression) {
     TIFFSetErrorHandler(tiff_silent);
-    TIFF *tiff = TIFFOpen(file_path(), "wl");
+    TIFF *tiff = TIFFOpen(in_directory("x.tif"), "wl");
     test_random random = test_seeded(1);
     tiff_spec spec = tiff_small_grey(COLUMNS, 0);
     size_t size;
@@ -411,7 +406,7 @@ static void put_stack(const char *description, const unsigned char *pixels, uint
     TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description);
     assert_true(TIFFWriteEncodedStrip(tiff, 0, (void *)pixels, SLICES * SLICE) >= 0);
     TIFFClose(tiff);
-    AUTO(free) unsigned char *data = test_bytes(file_path(), &size);
+    AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
     memcpy(&directory, data + 4, 4);
     for (unsigned char *entry = data + directory + 2; entry[0] | entry[1] << 8; entry += 12) {
         const int tag = entry[0] | entry[1] << 8;
@@ -420,7 +415,7 @@ static void put_stack(const char *description, const unsigned char *pixels, uint
         if (tag == TIFFTAG_STRIPBYTECOUNTS && compression == COMPRESSION_NONE)
             entry[8] = SLICE;
     }
-    put_bytes(file_path(), data, size);
+    put_bytes(in_directory("x.tif"), data, size);
 }
 
 TEST(reads_stacks) {
@@ -440,22 +435,22 @@ TEST(reads_stacks) {
         put_stack(texts[i], pixels, COMPRESSION_NONE);
         for (uint32_t page = 1; page <= SLICES; page++)
             assert_image(&(gf_limits){.page = page}, &format, pixels + (page - 1) * (size_t)SLICE,
-                         file_path(), texts[i]);
-        assert_refused(&(gf_limits){.page = 4}, file_path(),
+                         in_directory("x.tif"), texts[i]);
+        assert_refused(&(gf_limits){.page = 4}, in_directory("x.tif"),
                        "has no page 4; choose one from 1 to 3 with --page");
-        assert_ok(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL));
+        assert_ok(gf_load_file(in_directory("x.tif"), NULL, &found, &loaded, &report, NULL));
         assert_int_equal(report.pages, SLICES);
         free(loaded);
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         put_stack(others[i], pixels, COMPRESSION_NONE);
-        assert_image(NULL, &format, pixels, file_path(), others[i]);
-        assert_refused(&(gf_limits){.page = 2}, file_path(),
+        assert_image(NULL, &format, pixels, in_directory("x.tif"), others[i]);
+        assert_refused(&(gf_limits){.page = 2}, in_directory("x.tif"),
                        "has no page 2; choose one from 1 to 1");
     }
     /* Rows that cannot follow the first image: a note. */
     put_stack(texts[0], pixels, COMPRESSION_PACKBITS);
-    assert_ok(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL));
+    assert_ok(gf_load_file(in_directory("x.tif"), NULL, &found, &loaded, &report, NULL));
     assert_string_equal(report.remarks.notes, "a stack of 3 images; only the first can be read");
     free(loaded);
 }

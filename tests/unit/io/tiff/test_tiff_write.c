@@ -63,9 +63,8 @@ typedef struct how {
 
 static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink, gf_error *error) {
     static const gf_file_options replacing = {.force = true};
-    gf_metadata none;
     gf_output *output;
-    none = (gf_metadata){0};
+    gf_metadata none = (gf_metadata){0};
     assert_ok(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing, false,
                              &output, error));
     const gf_sink_setup setup = {.output = output,
@@ -592,14 +591,13 @@ TEST(failures_are_reported) {
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
     AUTO(free) unsigned char *pixels = draw(&format, 1, 1);
     const gf_tiff_library *library;
-    gf_metadata items;
     gf_sink *sink;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect_failure(&(how){.compression = wrong[i]}, &format, GF_USAGE,
                        "use none, lzw, deflate or zstd");
     expect_failure(&(how){.compression = "deflate", .max_memory = 1 << 20}, &wide, GF_FAILED,
                    "--max-memory");
-    items = (gf_metadata){0};
+    gf_metadata items = (gf_metadata){0};
     add(&items, GF_ITEM_EXIF, exif, sizeof exif - 7);
     expect_failure(&(how){.compression = "none", .metadata = &items}, &format, GF_FAILED,
                    "the EXIF data is damaged");
