@@ -150,6 +150,23 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     return load_source(source, strip, pixels, metadata, error);
 }
 
+/* Check the format and the pixels of a file that is read in strips of `strip` rows. */
+static inline void assert_loads(const char *path, const gf_limits *limits, uint64_t strip,
+                                const gf_format *format, const void *pixels) {
+    gf_format got;
+    AUTO(free) unsigned char *back;
+    assert_ok(load_image(path, limits, strip, &got, &back, NULL, &why));
+    assert_true(gf_format_equal(&got, format));
+    assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
+}
+
+/* Write a file into the directory and check the image in it. */
+static inline void assert_bytes_load(const char *name, const void *data, size_t size,
+                                     const gf_format *format, const void *pixels) {
+    put_bytes(in_directory(name), data, size);
+    assert_loads(in_directory(name), NULL, 2, format, pixels);
+}
+
 /* Open a file, or fail the test. */
 static inline gf_source *open_source(const char *path, const gf_limits *limits) {
     gf_source *source;
@@ -229,16 +246,37 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
 /* Save and load an image, and compare the pixels. */
 static inline void assert_round_trip(const char *path, const gf_format *format,
                                      const void *pixels) {
-    gf_format got = {0};
-    AUTO(free) unsigned char *back = NULL;
     const gf_file_options options = {.force = true};
     assert_ok(save_image(path, format, pixels, NULL, &options, 3, &why));
-    assert_ok(load_image(path, NULL, 2, &got, &back, NULL, &why));
-    assert_int_equal(got.width, format->width);
-    assert_int_equal(got.height, format->height);
-    assert_int_equal(got.channels, format->channels);
-    assert_int_equal(got.type, format->type);
-    assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
+    assert_loads(path, NULL, 2, format, pixels);
+}
+
+/* Return random bytes as pixels. */
+static inline unsigned char *random_pixels(const gf_format *format, uint32_t seed) {
+    size_t bytes = gf_row_bytes(format) * format->height;
+    unsigned char *pixels = test_alloc(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        pixels[i] = (unsigned char)next_random(&seed);
+    return pixels;
+}
+
+/* Save and load random images of this format and several sizes; the largest one takes threads. */
+static inline void assert_round_trips(const char *name, gf_format format) {
+    static const uint64_t sizes[][2] = {{1, 1},   {1, 9},    {9, 1},      {13, 1},   {33, 17},
+                                        {31, 22}, {300, 40}, {1500, 500}, {20000, 8}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        format.width = sizes[s][0];
+        format.height = sizes[s][1];
+        AUTO(free) unsigned char *pixels = random_pixels(&format, (uint32_t)s);
+        assert_round_trip(in_directory(name), &format, pixels);
+    }
+}
+
+/* Save an image and check the bytes of the file. */
+static inline void assert_writes(const char *name, const gf_format *format, const void *pixels,
+                                 const void *file, size_t size) {
+    assert_ok(save_image(in_directory(name), format, pixels, NULL, NULL, 1, &why));
+    assert_bytes(in_directory(name), file, size);
 }
 
 /* Check that writing is rejected with this message and leaves no file. */
@@ -251,15 +289,6 @@ static inline void assert_rejected(const char *name, const gf_format *format, co
     assert_message(&why, part);
     assert_message(&why, name);
     assert_int_equal(count_files(false), before);
-}
-
-/* Return random bytes as pixels. */
-static inline unsigned char *random_pixels(const gf_format *format, uint32_t seed) {
-    size_t bytes = gf_row_bytes(format) * format->height;
-    unsigned char *pixels = test_alloc(bytes);
-    for (size_t i = 0; i < bytes; i++)
-        pixels[i] = (unsigned char)next_random(&seed);
-    return pixels;
 }
 
 #endif

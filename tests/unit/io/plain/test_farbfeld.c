@@ -8,62 +8,42 @@ static const uint16_t samples[] = {0x0001, 0x0203, 0xfffe, 0xffff, 0x1234, 0x000
 static const gf_format format = {2, 1, 4, GF_U16, true};
 enum { FILE_BYTES = sizeof file - 1 };
 
-static gf_status load_bytes(const void *bytes, size_t size, gf_error *error) {
-    gf_format got;
-    AUTO(free) unsigned char *pixels = NULL;
-    gf_metadata metadata = {0};
-    put_bytes(in_directory("x"), bytes, size);
-    const gf_status status =
-        load_image(in_directory("x"), NULL, 1, &got, &pixels, &metadata, error);
-    if (!status) {
-        assert_true(gf_format_equal(&got, &format));
-        assert_memory_equal(pixels, samples, sizeof samples);
-    }
-    return status;
-}
-
 TEST(reads_big_endian_samples) {
     gf_file_info info;
-    assert_ok(load_bytes(file, FILE_BYTES, &why));
+    assert_bytes_load("x", file, FILE_BYTES, &format, samples);
     assert_ok(gf_inspect_file(in_directory("x"), NULL, &info, &why));
     assert_string_equal(info.kind, "ff");
     assert_string_equal(info.stored, "16-bit, big-endian");
 }
 
 TEST(writes_exact_bytes) {
-    assert_ok(save_image(in_directory("x.ff"), &format, samples, NULL, NULL, 1, &why));
-    assert_bytes(in_directory("x.ff"), file, FILE_BYTES);
+    assert_writes("x.ff", &format, samples, file, FILE_BYTES);
     assert_round_trip(in_directory("x.ff"), &format, samples);
 }
 
 TEST(rejects_damaged_files) {
     unsigned char bytes[FILE_BYTES];
-    for (size_t size = 8; size < FILE_BYTES; size++) {
-        assert_error(load_bytes(file, size, &why), GF_FAILED, "the file ends too early");
-    }
+    for (size_t size = 8; size < FILE_BYTES; size++)
+        assert_bytes_fail("x", file, size, NULL, "the file ends too early");
     memcpy(bytes, file, sizeof bytes);
     bytes[11] = 0;
-    assert_error(load_bytes(bytes, sizeof bytes, &why), GF_FAILED,
-                 "the image is empty (0x1 pixels)");
+    assert_bytes_fail("x", bytes, sizeof bytes, NULL, "the image is empty (0x1 pixels)");
     memset(bytes + 8, 0xff, 8);
-    assert_error(load_bytes(bytes, sizeof bytes, &why), GF_FAILED, "raise it with --max-pixels");
+    assert_bytes_fail("x", bytes, sizeof bytes, NULL, "raise it with --max-pixels");
     bytes[0] = 'F';
-    assert_error(load_bytes(bytes, sizeof bytes, &why), GF_FAILED, "unsupported image format");
+    assert_bytes_fail("x", bytes, sizeof bytes, NULL, "unsupported image format");
 }
 
 TEST(rejects_other_images) {
-    gf_format other = format;
-    other.type = GF_U8;
-    assert_rejected("a.ff", &other,
+    assert_rejected("a.ff", &(gf_format){2, 1, 4, GF_U8, true},
                     "farbfeld supports only u16 samples, and this image is u8; write .png or give "
                     "--depth 16");
-    other = (gf_format){2, 1, 3, GF_U16, false};
-    assert_rejected("a.ff", &other, "farbfeld does not support colour images");
-    other = (gf_format){2, 1, 2, GF_U16, true};
-    assert_rejected("a.ff", &other,
+    assert_rejected("a.ff", &(gf_format){2, 1, 3, GF_U16, false},
+                    "farbfeld does not support colour images");
+    assert_rejected("a.ff", &(gf_format){2, 1, 2, GF_U16, true},
                     "grey farbfeld does not support an alpha channel; write .png or .pam");
-    other = (gf_format){2, 1, 4, GF_U16, false};
-    assert_rejected("a.ff", &other, "farbfeld stores channel 4 only as alpha");
+    assert_rejected("a.ff", &(gf_format){2, 1, 4, GF_U16, false},
+                    "farbfeld stores channel 4 only as alpha");
 }
 
 int main(void) {

@@ -1,27 +1,21 @@
 #include "io_util.h"
 #include "pipe.h"
 
-static gf_status load_text(const char *name, const void *data, size_t size, gf_format *format,
-                           unsigned char **pixels, gf_error *error) {
-    put_bytes(in_directory(name), data, size);
-    return load_image(in_directory(name), NULL, 2, format, pixels, NULL, error);
-}
-
 static void assert_reads(const void *file, size_t size, uint64_t width, uint64_t height,
                          uint32_t channels, gf_type type, const void *expected) {
-    gf_format format;
-    AUTO(free) unsigned char *pixels;
-    assert_ok(load_text("x.pnm", file, size, &format, &pixels, &why));
-    assert_int_equal(format.width, width);
-    assert_int_equal(format.height, height);
-    assert_int_equal(format.channels, channels);
-    assert_int_equal(format.type, type);
-    assert_memory_equal(pixels, expected, gf_row_bytes(&format) * height);
+    assert_bytes_load("x.pnm", file, size,
+                      &(gf_format){width, height, channels, type, strstr(file, "_ALPHA")},
+                      expected);
 }
 
 static void assert_fails(const void *file, size_t size, const char *part) {
     assert_bytes_fail("x.pnm", file, size, NULL, part);
 }
+
+/* Header of a PAM file. */
+#define PAM(width, height, depth, maxval, more)                                                    \
+    "P7\nWIDTH " #width "\nHEIGHT " #height "\nDEPTH " #depth "\nMAXVAL " #maxval "\n" more        \
+    "ENDHDR\n"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -34,14 +28,12 @@ TEST(reads_headers) {
     assert_reads(TEXT("P5#\n1 1 255#to the end of the line\nz"), 1, 1, 1, GF_U8, "z");
     assert_reads(TEXT("P6 1 2 255 rgbRGB and what follows"), 1, 2, 3, GF_U8, "rgbRGB");
     assert_reads(TEXT("P5 2 1 65535 \x01\x02\xff\xfe"), 2, 1, 1, GF_U16, deep);
-    assert_reads(TEXT("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE GRAYSCALE_ALPHA\n"
-                      "ENDHDR\nabcd"),
-                 2, 1, 2, GF_U8, "abcd");
+    assert_reads(TEXT(PAM(2, 1, 2, 255, "TUPLTYPE GRAYSCALE_ALPHA\n") "abcd"), 2, 1, 2, GF_U8,
+                 "abcd");
     assert_reads(TEXT("P7\n# comment\n\n  MAXVAL\t65535 \nDEPTH 1\nHEIGHT 1\nWIDTH 2\nENDHDR\n"
                       "\x01\x02\xff\xfe"),
                  2, 1, 1, GF_U16, deep);
-    assert_reads(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nENDHDR\n#abc"), 1, 1, 4, GF_U8,
-                 "#abc");
+    assert_reads(TEXT(PAM(1, 1, 4, 255, "") "#abc"), 1, 1, 4, GF_U8, "#abc");
     assert_reads(TEXT("P7\r\nWIDTH 1\r\nHEIGHT 1\r\nDEPTH 1\r\nMAXVAL 255\r\nTUPLTYPE\n"
                       "ENDHDR \r\n\n"),
                  1, 1, 1, GF_U8, "\n");
@@ -68,25 +60,20 @@ TEST(reads_bitmaps) {
     assert_reads(TEXT("P4\n11 2\n\xa5\x5f\x0f\x80"), 11, 2, 1, GF_U8,
                  "\0\xff\0\xff\xff\0\xff\0\xff\0\xff\xff\xff\xff\xff\0\0\0\0\0\xff\xff");
     assert_reads(TEXT("P4 8 1\r\n\x0f"), 8, 1, 1, GF_U8, "\xff\xff\xff\xff\0\0\0\0");
-    assert_reads(TEXT("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n"
-                      "\0\1"),
-                 2, 1, 1, GF_U8, "\0\xff"); /* here 1 is white */
-    assert_reads(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE_ALPHA\n"
-                      "ENDHDR\n\1\0"),
-                 1, 1, 2, GF_U8, "\xff\0");
+    assert_reads(TEXT(PAM(2, 1, 1, 1, "TUPLTYPE BLACKANDWHITE\n") "\0\1"), 2, 1, 1, GF_U8,
+                 "\0\xff"); /* here 1 is white */
+    assert_reads(TEXT(PAM(1, 1, 2, 1, "TUPLTYPE BLACKANDWHITE_ALPHA\n") "\1\0"), 1, 1, 2, GF_U8,
+                 "\xff\0");
     assert_fails(TEXT("P1 2 1 0"), "ends too early");
     assert_fails(TEXT("P1 2 1 02"), "a sample is not 0 or 1");
     assert_fails(TEXT("P4 9 2 \xff\xff\xff"), "ends too early, in row 2 of 2");
     assert_fails(TEXT("P4 0 2 \xff"), "empty");
     assert_fails(TEXT("P4 18446744073709551615 1 \xff"), "--max-pixels");
-    assert_fails(
-        TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE BLACKANDWHITE\nENDHDR\na"),
-        "'BLACKANDWHITE' is not supported");
-    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE_ALPHA\n"
-                      "ENDHDR\n\1"),
+    assert_fails(TEXT(PAM(1, 1, 1, 255, "TUPLTYPE BLACKANDWHITE\n") "a"),
+                 "'BLACKANDWHITE' is not supported");
+    assert_fails(TEXT(PAM(1, 1, 1, 1, "TUPLTYPE BLACKANDWHITE_ALPHA\n") "\1"),
                  "DEPTH 1 with TUPLTYPE 'BLACKANDWHITE_ALPHA'");
-    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nENDHDR\n\2"),
-                 "row 1 of 1 has a sample greater than maxval 1;");
+    assert_fails(TEXT(PAM(1, 1, 1, 1, "") "\2"), "row 1 of 1 has a sample greater than maxval 1;");
 }
 
 /* Samples of any other maxval are scaled to 255 or 65535. */
@@ -98,9 +85,8 @@ TEST(scales_samples) {
     assert_reads(TEXT("P5 4 1 1023\n\0\0\0\1\2\0\3\xff"), 4, 1, 1, GF_U16, ten);
     assert_reads(TEXT("P5 4 1 1023\r\n\0\0\0\1\2\0\3\xff"), 4, 1, 1, GF_U16, ten);
     assert_reads(TEXT("P2 4 1 1023 0 1 512 1023"), 4, 1, 1, GF_U16, ten);
-    assert_reads(TEXT("P7\nWIDTH 1\nHEIGHT 2\nDEPTH 2\nMAXVAL 4095\nENDHDR\n"
-                      "\0\1\x0f\xff\x07\xff\x08\0"),
-                 1, 2, 2, GF_U16, twelve);
+    assert_reads(TEXT(PAM(1, 2, 2, 4095, "") "\0\1\x0f\xff\x07\xff\x08\0"), 1, 2, 2, GF_U16,
+                 twelve);
     assert_fails(TEXT("P5 1 1 0 a"), "maxval 0 is not in the range 1 to 65535");
     assert_fails(TEXT("P5 1 1 65536 ab"), "maxval 65536 is not in the range 1 to 65535");
     assert_fails(TEXT("P5 2 3 15 \1\2\3\4\5\x10"),
@@ -127,7 +113,8 @@ TEST(scales_every_sample) {
                 *to++ = (char)(v >> 8);
             *to++ = (char)v;
         }
-        assert_ok(load_text("x.pnm", file, (size_t)(to - file), &format, &pixels, &why));
+        put_bytes(in_directory("x.pnm"), file, (size_t)(to - file));
+        assert_ok(load_image(in_directory("x.pnm"), NULL, 2, &format, &pixels, NULL, &why));
         for (uint32_t v = 0; v <= maxval; v++) {
             uint16_t got = pixels[v * size];
             if (size == 2)
@@ -198,12 +185,10 @@ TEST(converts_with_any_threads) {
 }
 
 TEST(rejects_formats_that_lose_values) {
-    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde"), "DEPTH 5");
-    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd"),
-                 "CMYK");
-    assert_fails(
-        TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\nabc"),
-        "DEPTH 3 with TUPLTYPE 'GRAYSCALE'");
+    assert_fails(TEXT(PAM(1, 1, 5, 255, "") "abcde"), "DEPTH 5");
+    assert_fails(TEXT(PAM(1, 1, 4, 255, "TUPLTYPE CMYK\n") "abcd"), "CMYK");
+    assert_fails(TEXT(PAM(1, 1, 3, 255, "TUPLTYPE GRAYSCALE\n") "abc"),
+                 "DEPTH 3 with TUPLTYPE 'GRAYSCALE'");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nENDHDR\na"), "no MAXVAL");
 }
 
@@ -238,9 +223,8 @@ TEST(reports_damage) {
     assert_fails(TEXT("P7\nWIDTH 1 2\n"), "unknown header line starting with 2");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR a\n"),
                  "ENDHDR is not on a line of its own");
-    assert_fails(TEXT("P7\nWIDTH 99999999999999999999999\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\n"),
-                 "--max-pixels");
-    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 0\nMAXVAL 255\nENDHDR\n"), "DEPTH 0");
+    assert_fails(TEXT(PAM(99999999999999999999999, 1, 1, 255, "")), "--max-pixels");
+    assert_fails(TEXT(PAM(1, 1, 0, 255, "")), "DEPTH 0");
     assert_fails(TEXT("P7\nTUPLTYPE RGB\nTUPLTYPE RGB\n"),
                  "unknown header line starting with TUPLTYPE");
     assert_fails(
@@ -262,42 +246,30 @@ TEST(reports_damage) {
 TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
-    const gf_file_options force = {.force = true};
     const gf_metadata scaled = {.pfm_scale = 0.1};
-    const char *path = in_directory("x.pgm");
-    assert_ok(save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &why));
-    assert_bytes(path, TEXT("P5\n2 1\n255\nab"));
-    path = in_directory("x.PPM");
-    assert_ok(save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &why));
-    assert_bytes(path, TEXT("P6\n1 1\n65535\n\x01\x02\xff\xfe\x00\x03"));
-    path = in_directory("x.pam");
-    assert_ok(save_image(path, &(gf_format){1, 1, 4, GF_U8, true}, "rgba", NULL, NULL, 1, &why));
-    assert_bytes(path, TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\n"
-                            "ENDHDR\nrgba"));
-    path = in_directory("x.pfm");
-    assert_ok(save_image(path, &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL, NULL, 1, &why));
-    assert_bytes(path, TEXT("Pf\n1 2\n-1.0\n\x00\x00\x00\xc0\x00\x00\x80\x3f"));
-    assert_ok(
-        save_image(path, &(gf_format){1, 1, 1, GF_F32, false}, floats, &scaled, &force, 1, &why));
-    assert_bytes(path, TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
+    assert_writes("x.pgm", &(gf_format){2, 1, 1, GF_U8, false}, "ab", TEXT("P5\n2 1\n255\nab"));
+    assert_writes("x.PPM", &(gf_format){1, 1, 3, GF_U16, false}, deep,
+                  TEXT("P6\n1 1\n65535\n\x01\x02\xff\xfe\x00\x03"));
+    assert_writes("x.pam", &(gf_format){1, 1, 4, GF_U8, true}, "rgba",
+                  TEXT(PAM(1, 1, 4, 255, "TUPLTYPE RGB_ALPHA\n") "rgba"));
+    assert_writes("x.pfm", &(gf_format){1, 2, 1, GF_F32, false}, floats,
+                  TEXT("Pf\n1 2\n-1.0\n\x00\x00\x00\xc0\x00\x00\x80\x3f"));
+    assert_ok(save_image(in_directory("y.pfm"), &(gf_format){1, 1, 1, GF_F32, false}, floats,
+                         &scaled, NULL, 1, &why));
+    assert_bytes(in_directory("y.pfm"), TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
 }
 
 TEST(reads_all_formats_that_it_writes) {
-    static const char *const names[] = {"x.pgm", "x.ppm", "x.pnm", "x.pnm", "x.pam",
-                                        "x.pam", "x.pam", "x.pam", "x.pfm", "x.pfm"};
-    static const uint32_t channels[] = {1, 3, 1, 3, 1, 2, 3, 4, 1, 3};
-    static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {13, 1}, {31, 22}, {20000, 8}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            for (int type = GF_U8; type <= GF_F32; type++) {
-                if ((type == GF_F32) != (i >= 8))
-                    continue;
-                const gf_format format = {sizes[s][0], sizes[s][1], channels[i], (gf_type)type,
-                                          channels[i] % 2 == 0};
-                AUTO(free) unsigned char *pixels = random_pixels(&format, (uint32_t)(i + s));
-                assert_round_trip(in_directory(names[i]), &format, pixels);
-            }
-        }
+    static const struct {
+        const char *name;
+        uint32_t channels;
+    } cases[] = {{"x.pgm", 1}, {"x.ppm", 3}, {"x.pnm", 1}, {"x.pnm", 3}, {"x.pam", 1},
+                 {"x.pam", 2}, {"x.pam", 3}, {"x.pam", 4}, {"x.pfm", 1}, {"x.pfm", 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t channels = cases[i].channels;
+        for (int type = i < 8 ? GF_U8 : GF_F32; type <= (i < 8 ? GF_U16 : GF_F32); type++)
+            assert_round_trips(cases[i].name,
+                               (gf_format){0, 0, channels, (gf_type)type, channels % 2 == 0});
     }
 }
 
@@ -375,13 +347,9 @@ TEST(reads_pipes) {
 }
 
 TEST(reads_standard_input) {
-    gf_format format;
-    unsigned char *pixels;
     put_bytes(in_directory("x.pgm"), TEXT("P5 3 2 255\nabcdef"));
     assert_non_null(freopen(in_directory("x.pgm"), "rb", stdin));
-    assert_ok(load_image("-", NULL, 2, &format, &pixels, NULL, &why));
-    assert_memory_equal(pixels, "abcdef", 6);
-    free(pixels);
+    assert_loads("-", NULL, 2, &(gf_format){3, 2, 1, GF_U8, false}, "abcdef");
     assert_load_fails("-", NULL, "standard input: the file is empty");
 }
 

@@ -10,44 +10,28 @@ static gf_raw shape(const char *text) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static gf_status load_raw(const char *path, const char *text, uint64_t strip,
-                          unsigned char **pixels, gf_error *error) {
+/* Check the pixels of a file, and that it has no metadata. */
+static void assert_raw(const char *path, const char *text, uint64_t strip, const void *expected) {
     const gf_raw raw = shape(text);
-    const gf_limits limits = {.raw = &raw};
     gf_format format;
-    gf_metadata metadata;
-    const gf_status status = load_image(path, &limits, strip, &format, pixels, &metadata, error);
-    if (status == GF_OK) {
-        assert_true(gf_format_equal(&format, &raw.format));
-        assert_int_equal(metadata.count, 0);
-        assert_true(metadata.pfm_scale == 0);
-        gf_metadata_clear(&metadata);
-    }
-    return status;
-}
-
-static gf_status load_piped(const void *data, size_t size, const char *text, uint64_t strip,
-                            unsigned char **pixels, gf_error *error) {
-    const char *path = in_directory("fifo");
-    test_feeder *feeder = test_feed(path, data, size);
-    const gf_status status = load_raw(path, text, strip, pixels, error);
-    test_feed_end(feeder);
-    return status;
+    AUTO(free) unsigned char *pixels;
+    AUTO(metadata) gf_metadata metadata;
+    assert_ok(
+        load_image(path, &(gf_limits){.raw = &raw}, strip, &format, &pixels, &metadata, &why));
+    assert_true(gf_format_equal(&format, &raw.format));
+    assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
+    assert_int_equal(metadata.count, 0);
+    assert_true(metadata.pfm_scale == 0);
 }
 
 /* Read the same pixels from a file and from a pipe, with strips of every height. */
 static void assert_reads(const void *file, size_t size, const char *text, const void *expected) {
-    const gf_raw raw = shape(text);
-    const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
     put_bytes(in_directory("x.png"), file, size);
-    for (uint64_t strip = 1; strip <= raw.format.height; strip++) {
-        unsigned char *pixels;
-        assert_ok(load_raw(in_directory("x.png"), text, strip, &pixels, &why));
-        assert_memory_equal(pixels, expected, bytes);
-        free(pixels);
-        assert_ok(load_piped(file, size, text, strip, &pixels, &why));
-        assert_memory_equal(pixels, expected, bytes);
-        free(pixels);
+    for (uint64_t strip = 1; strip <= shape(text).format.height; strip++) {
+        assert_raw(in_directory("x.png"), text, strip, expected);
+        test_feeder *feeder = test_feed(in_directory("fifo"), file, size);
+        assert_raw(in_directory("fifo"), text, strip, expected);
+        test_feed_end(feeder);
     }
 }
 
@@ -116,22 +100,21 @@ TEST(rejects_a_wrong_shape) {
 }
 
 TEST(enforces_the_limits) {
-    const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8, false}, 0, false};
-    const gf_raw odd = {{1, 1, 5, GF_U8, 5 % 2 == 0}, 0, false},
+    const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8, false}, 0, false},
+                 odd = {{1, 1, 5, GF_U8, false}, 0, false},
                  far = {{1, 1, 1, GF_U8, false}, UINT64_MAX, false};
+    const struct {
+        gf_limits limits;
+        const char *part;
+    } cases[] = {{{.raw = &raw, .max_pixels = 5},
+                  "3x2 pixels are over the limit of 5; raise it with --max-pixels"},
+                 {{.raw = &raw, .max_memory = 5}, "6 bytes for a row are over the limit of 5"},
+                 {{.raw = &none}, "empty"},
+                 {{.raw = &odd}, "5 channels"},
+                 {{.raw = &far}, "--raw specifies more bytes than any file can have"}};
     put_bytes(in_directory("x.raw"), "abcdefghijkl", 12);
-    const char *path = in_directory("x.raw");
-    gf_limits limits = {.raw = &raw, .max_pixels = 5};
-    assert_open_fails(path, &limits,
-                      "3x2 pixels are over the limit of 5; raise it with --max-pixels");
-    limits = (gf_limits){.raw = &raw, .max_memory = 5};
-    assert_open_fails(path, &limits, "6 bytes for a row are over the limit of 5");
-    limits = (gf_limits){.raw = &none};
-    assert_open_fails(path, &limits, "empty");
-    limits = (gf_limits){.raw = &odd};
-    assert_open_fails(path, &limits, "5 channels");
-    limits = (gf_limits){.raw = &far};
-    assert_open_fails(path, &limits, "--raw specifies more bytes than any file can have");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_open_fails(in_directory("x.raw"), &cases[i].limits, cases[i].part);
 }
 
 TEST(reports_the_format) {
@@ -159,18 +142,13 @@ TEST(reports_the_format) {
 }
 
 TEST(reads_standard_input) {
-    unsigned char *pixels;
     put_bytes(in_directory("x"), "..abcdef", 8);
     assert_non_null(freopen(in_directory("x"), "rb", stdin));
-    assert_ok(load_raw("-", "3x2:u8+2", 1, &pixels, &why));
-    assert_memory_equal(pixels, "abcdef", 6);
-    free(pixels);
+    assert_raw("-", "3x2:u8+2", 1, "abcdef");
     assert_int_equal(fgetc(stdin), EOF);
     /* If standard input was partly read before, the size of the file is not checked. */
     assert_int_equal(fseek(stdin, 2, SEEK_SET), 0);
-    assert_ok(load_raw("-", "3x2:u8", 1, &pixels, &why));
-    assert_memory_equal(pixels, "abcdef", 6);
-    free(pixels);
+    assert_raw("-", "3x2:u8", 1, "abcdef");
 }
 
 /* ---- several threads ------------------------------------------------------------------------- */
@@ -190,16 +168,9 @@ TEST(reads_the_same_pixels_with_any_threads) {
             put_bytes(in_directory("x.raw"), file, raw.offset + bytes);
             for (uint32_t threads = 1; threads <= 16; threads += 5) {
                 const gf_limits limits = {.raw = &raw, .threads = threads};
-                gf_format format;
-                AUTO(free) unsigned char *back;
-                gf_source *source;
-                source = open_source(in_directory("x.raw"), &limits);
+                AUTO(source) gf_source *source = open_source(in_directory("x.raw"), &limits);
                 assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
-                source->ops->close(source);
-                if (load_image(in_directory("x.raw"), &limits, 400, &format, &back, NULL, &why) !=
-                    GF_OK)
-                    fail_msg("%s", why.message);
-                assert_memory_equal(back, pixels, bytes);
+                assert_loads(in_directory("x.raw"), &limits, 400, &raw.format, pixels);
             }
         }
     }
@@ -211,12 +182,9 @@ TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options raw = {.write.format = "raw"};
-    assert_ok(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "abcd", NULL,
-                         NULL, 1, &why));
-    assert_bytes(in_directory("a.raw"), TEXT("abcd"));
-    assert_ok(save_image(in_directory("b.RAW"), &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL,
-                         NULL, 1, &why));
-    assert_bytes(in_directory("b.RAW"), TEXT("\x02\x01\xfe\xff\x03\x00"));
+    assert_writes("a.raw", &(gf_format){2, 1, 2, GF_U8, true}, "abcd", TEXT("abcd"));
+    assert_writes("b.RAW", &(gf_format){1, 1, 3, GF_U16, false}, deep,
+                  TEXT("\x02\x01\xfe\xff\x03\x00"));
     assert_ok(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL,
                          &raw, 1, &why));
     assert_bytes(in_directory("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
@@ -238,14 +206,10 @@ TEST(reads_all_formats_that_it_writes) {
                     false};
                 const gf_limits limits = {.raw = &raw, .threads = 3};
                 const gf_file_options options = {.force = true};
-                AUTO(free) unsigned char *pixels = random_pixels(&raw.format, channels), *back;
-                gf_format format;
-                if (save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options, 300,
-                               &why) != GF_OK ||
-                    load_image(in_directory("x.raw"), &limits, 300, &format, &back, NULL, &why) !=
-                        GF_OK)
-                    fail_msg("%s", why.message);
-                assert_memory_equal(back, pixels, gf_row_bytes(&raw.format) * raw.format.height);
+                AUTO(free) unsigned char *pixels = random_pixels(&raw.format, channels);
+                assert_ok(save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options,
+                                     300, &why));
+                assert_loads(in_directory("x.raw"), &limits, 300, &raw.format, pixels);
             }
         }
     }

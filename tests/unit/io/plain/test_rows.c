@@ -105,12 +105,8 @@ TEST(reads_the_same_pixels_with_any_threads) {
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             for (uint64_t strips = 1; strips <= 3; strips += 2) {
                 const gf_limits limits = {.threads = threads[t]};
-                gf_format got;
-                AUTO(free) unsigned char *back;
-                assert_ok(load_image(in_directory(name_of(format)), &limits,
-                                     format->height / strips + 1, &got, &back, NULL, &why));
-                assert_true(gf_format_equal(&got, format));
-                assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
+                assert_loads(in_directory(name_of(format)), &limits, format->height / strips + 1,
+                             format, pixels);
             }
         }
     }
@@ -163,13 +159,10 @@ TEST(reports_the_first_missing_row) {
 
 /* Data after an image on standard input remains for the next reader. */
 TEST(leaves_the_rest_of_standard_input) {
-    gf_format format;
-    AUTO(free) unsigned char *pixels;
     char rest[8] = "";
     put_bytes(in_directory("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
     assert_non_null(freopen(in_directory("two.pgm"), "rb", stdin));
-    assert_ok(load_image("-", NULL, 2, &format, &pixels, NULL, &why));
-    assert_memory_equal(pixels, "abcdef", 6);
+    assert_loads("-", NULL, 2, &(gf_format){3, 2, 1, GF_U8, false}, "abcdef");
     assert_int_equal(fread(rest, 1, sizeof rest, stdin), 4);
     assert_memory_equal(rest, "P5 1", 4);
 }
