@@ -37,45 +37,44 @@ static gf_status load_jpeg(const void *data, size_t size, const gf_limits *limit
     return load_image(in_directory("x.jpg"), limits, strip, format, pixels, metadata, error);
 }
 
-static void assert_jpeg_rejected(const void *data, size_t size, const gf_limits *limits,
-                                 const char *part) {
-    assert_bytes_fail("x.jpg", data, size, limits, part);
+static void assert_jpeg_rejected(const jpeg_file *file, const gf_limits *limits, const char *part) {
+    assert_bytes_fail("x.jpg", file->data, file->size, limits, part);
+}
+
+/* Write a file of random pixels. */
+static void put_jpeg(const char *name, const jpeg_shape *shape,
+                     void (*put_markers)(j_compress_ptr)) {
+    AUTO(free) jpeg_file file = make_jpeg(shape, 1, put_markers);
+    put_bytes(in_directory(name), file.data, file.size);
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static const jpeg_shape shapes[] = {
-    {1, 1, 1, 1, false, false, false, 0, false, false},
-    {1, 1, 3, 2, false, false, false, 0, false, false},
-    {17, 33, 1, 1, false, false, false, 0, false, false},
-    {65, 41, 3, 1, false, false, false, 0, false, false},
-    {200, 131, 3, 2, false, false, false, 0, false, false},
-    {64, 48, 3, 2, true, false, false, 0, false, false},
-    {37, 90, 1, 1, true, false, false, 0, false, false},
-    {90, 37, 3, 1, true, false, false, 3, false, false},
-    {131, 65, 3, 2, false, false, false, 5, false, false},
-    {50, 50, 3, 1, false, true, false, 0, false, false},
-    {44, 31, 3, 2, false, false, true, 0, false, false},
-    {31, 44, 3, 2, false, false, false, 0, true, false},
+    {1, 1, 1, 1},
+    {1, 1, 3, 2},
+    {17, 33, 1, 1},
+    {65, 41, 3, 1},
+    {200, 131, 3, 2},
+    {64, 48, 3, 2, .progressive = true},
+    {37, 90, 1, 1, .progressive = true},
+    {90, 37, 3, 1, .progressive = true, .restart = 3},
+    {131, 65, 3, 2, .restart = 5},
+    {50, 50, 3, 1, .rgb = true},
+    {44, 31, 3, 2, .arithmetic = true},
+    {31, 44, 3, 2, .separate = true},
 };
 
 TEST(decodes_as_libjpeg) {
     static const uint64_t strips[] = {1, 3, 16, 1000};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
+        const gf_format format = {shapes[i].width, shapes[i].height, (uint32_t)shapes[i].components,
+                                  GF_U8, false};
+        AUTO(free) jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
         AUTO(free) unsigned char *expected = decode_jpeg(&file);
-        for (size_t s = 0; s < sizeof strips / sizeof *strips; s++) {
-            gf_format format;
-            AUTO(free) unsigned char *pixels;
-            if (load_jpeg(file.data, file.size, NULL, strips[s], &format, &pixels, NULL, &why))
-                fail_msg("%zu: %s", i, why.message);
-            assert_int_equal(format.width, shapes[i].width);
-            assert_int_equal(format.height, shapes[i].height);
-            assert_int_equal(format.channels, shapes[i].components);
-            assert_int_equal(format.type, GF_U8);
-            assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
-        }
-        free(file.data);
+        put_bytes(in_directory("x.jpg"), file.data, file.size);
+        for (size_t s = 0; s < sizeof strips / sizeof *strips; s++)
+            assert_loads(in_directory("x.jpg"), NULL, strips[s], &format, expected);
     }
 }
 
@@ -203,10 +202,8 @@ static void save_with(const char *name, const gf_metadata *metadata) {
 
 /* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
 TEST(carries_metadata) {
-    const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false, false};
-    AUTO(free) jpeg_file file = make_jpeg(&shape, 1, put_all);
+    put_jpeg("a.jpg", &(jpeg_shape){20, 10, 3, 2}, put_all);
     AUTO(metadata) gf_metadata items, chunks;
-    put_bytes(in_directory("a.jpg"), file.data, file.size);
     AUTO(metadata) gf_metadata first = load_metadata("a.jpg");
     assert_all_items(&first, true);
     assert_int_equal(gf_metadata_lost(&first, GF_FORM_JPEG), 0);
@@ -233,64 +230,56 @@ TEST(carries_metadata) {
     assert_all_items(&last, false);
 }
 
-static void put_profile_pieces(j_compress_ptr jpeg) {
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\3\3xyz", 17);
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\3abc", 17);
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\2\3m", 15);
-    put_marker(jpeg, JPEG_APP0 + 2, "MPF\0", 4);
-    put_marker(jpeg, JPEG_APP0 + 12, "Ducky\0", 6);
-}
+/* Segments, the last one without data. */
+typedef struct jpeg_marker {
+    int code;
+    const char *data;
+    size_t size;
+} jpeg_marker;
+static const jpeg_marker *markers;
 
-static void put_incomplete_profile(j_compress_ptr jpeg) {
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\3abc", 17);
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\3\3xyz", 17);
-}
-
-static void put_repeated_piece(j_compress_ptr jpeg) {
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\1abc", 17);
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\1abc", 17);
-}
-
-static void put_short_piece(j_compress_ptr jpeg) {
-    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE", 12);
+static void put_markers(j_compress_ptr jpeg) {
+    for (const jpeg_marker *m = markers; m->data; m++)
+        put_marker(jpeg, m->code, m->data, m->size);
 }
 
 TEST(joins_the_pieces_of_a_profile) {
-    static void (*const damaged[])(j_compress_ptr) = {put_incomplete_profile, put_repeated_piece,
-                                                      put_short_piece};
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, put_profile_pieces);
-    put_bytes(in_directory("a.jpg"), file.data, file.size);
-    free(file.data);
-    gf_source *source = open_source(in_directory("a.jpg"), NULL);
+    static const jpeg_marker pieces[] = {{JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\3\3xyz")},
+                                         {JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\1\3abc")},
+                                         {JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\2\3m")},
+                                         {JPEG_APP0 + 2, TEXT("MPF\0")},
+                                         {JPEG_APP0 + 12, TEXT("Ducky\0")},
+                                         {0}};
+    static const jpeg_marker damaged[][3] = {{{JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\1\3abc")},
+                                              {JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\3\3xyz")}},
+                                             {{JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\1\1abc")},
+                                              {JPEG_APP0 + 2, TEXT("ICC_PROFILE\0\1\1abc")}},
+                                             {{JPEG_APP0 + 2, TEXT("ICC_PROFILE\0")}}};
+    markers = pieces;
+    put_jpeg("a.jpg", &(jpeg_shape){8, 8, 1, 1}, put_markers);
+    AUTO(source) gf_source *source = open_source(in_directory("a.jpg"), NULL);
     assert_item(&source->metadata, GF_ITEM_ICC, "abcmxyz", 7);
     assert_int_equal(source->dropped, GF_DROPPED_OTHER); /* MPF */
-    source->ops->close(source);
     for (size_t i = 0; i < 3; i++) {
-        file = make_jpeg(&shape, 1, damaged[i]);
-        put_bytes(in_directory("a.jpg"), file.data, file.size);
-        free(file.data);
+        markers = damaged[i];
+        put_jpeg("a.jpg", &(jpeg_shape){8, 8, 1, 1}, put_markers);
         AUTO(metadata) gf_metadata metadata = load_metadata("a.jpg");
         assert_null(gf_metadata_find(&metadata, GF_ITEM_ICC));
         assert_string_equal(metadata.damaged, GF_ITEM_ICC);
     }
 }
 
-static void put_resource_pieces(j_compress_ptr jpeg) {
-    put_marker(jpeg, JPEG_APP0 + 13, "Photoshop 3.0\0ab", 16);
-    put_marker(jpeg, JPEG_APP0 + 13, "Photoshop 3.0\0", 14);
-    put_marker(jpeg, JPEG_COM, "comment", 7);
-    put_marker(jpeg, JPEG_APP0 + 13, "Photoshop 3.0\0c", 15);
-}
-
 /* One item, in as many segments as necessary. */
 TEST(joins_and_divides_resources) {
     enum { MAX = 65519, SIZE = 2 * MAX + 1 };
     static unsigned char large[SIZE];
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, put_resource_pieces);
-    put_bytes(in_directory("a.jpg"), file.data, file.size);
-    free(file.data);
+    static const jpeg_marker pieces[] = {{JPEG_APP0 + 13, TEXT("Photoshop 3.0\0ab")},
+                                         {JPEG_APP0 + 13, TEXT("Photoshop 3.0\0")},
+                                         {JPEG_COM, TEXT("comment")},
+                                         {JPEG_APP0 + 13, TEXT("Photoshop 3.0\0c")},
+                                         {0}};
+    markers = pieces;
+    put_jpeg("a.jpg", &(jpeg_shape){8, 8, 1, 1}, put_markers);
     gf_metadata metadata = load_metadata("a.jpg");
     assert_item(&metadata, GF_ITEM_8BIM, "abc", 3);
     gf_metadata_clear(&metadata);
@@ -375,15 +364,15 @@ static void put_empty_comments(j_compress_ptr jpeg) {
 }
 
 TEST(limits_metadata) {
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
+    const jpeg_shape shape = {8, 8, 1, 1};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     const gf_limits limits = {.max_chunk = PROFILE_BYTES};
     assert_jpeg_rejected(
-        file.data, file.size, &limits,
+        &file, &limits,
         "the metadata is over the limit of 150000 bytes; raise it with --max-chunk");
     free(file.data);
     file = make_jpeg(&shape, 1, put_empty_comments);
-    assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_chunk = 32000},
+    assert_jpeg_rejected(&file, &(gf_limits){.max_chunk = 32000},
                          "the metadata is over the limit of 32000 bytes");
     free(file.data);
 }
@@ -392,10 +381,10 @@ TEST(limits_metadata) {
 
 /* Without its end marker, a file with one scan is complete, and one with several may not be. */
 TEST(reports_truncation) {
-    static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0, false, false},
-                                     {25, 9, 1, 1, false, false, false, 2, false, false},
-                                     {9, 9, 3, 2, true, false, false, 0, false, false},
-                                     {9, 9, 3, 2, false, false, false, 0, true, false}};
+    static const jpeg_shape cut[] = {{17, 9, 3, 1},
+                                     {25, 9, 1, 1, .restart = 2},
+                                     {9, 9, 3, 2, .progressive = true},
+                                     {9, 9, 3, 2, .separate = true}};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
         AUTO(free) unsigned char *expected = decode_jpeg(&file);
@@ -417,46 +406,39 @@ TEST(reports_truncation) {
 }
 
 TEST(rejects_by_name) {
-    const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, NULL);
-    assert_jpeg_rejected(file.data, file.size, NULL, "CMYK JPEG is not supported");
-    free(file.data);
-    const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0, false, false};
-    file = make_jpeg(&grey, 1, NULL);
+    AUTO(free) jpeg_file cmyk = make_jpeg(&(jpeg_shape){9, 9, 4, 1}, 1, NULL);
+    assert_jpeg_rejected(&cmyk, NULL, "CMYK JPEG is not supported");
+    AUTO(free) jpeg_file file = make_jpeg(&(jpeg_shape){16, 16, 1, 1}, 1, NULL);
     unsigned char *frame = memmem(file.data, file.size, "\xff\xc0", 2);
     assert_non_null(frame);
     frame[4] = 12;
-    assert_jpeg_rejected(file.data, file.size, NULL,
-                         "JPEG with 12 bits per sample is not supported");
+    assert_jpeg_rejected(&file, NULL, "JPEG with 12 bits per sample is not supported");
     frame[4] = 8;
     frame[1] = 0xc3;
-    assert_jpeg_rejected(file.data, file.size, NULL, "lossless and hierarchical JPEG");
+    assert_jpeg_rejected(&file, NULL, "lossless and hierarchical JPEG");
     frame[1] = 0xc0;
     frame[5] = frame[7] = 0x1f;
-    assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged");
+    assert_jpeg_rejected(&file, NULL, "x.jpg: the JPEG is damaged");
     frame[5] = frame[7] = 0x7f;
-    assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_pixels = 1000000}, "--max-pixels");
-    free(file.data);
+    assert_jpeg_rejected(&file, &(gf_limits){.max_pixels = 1000000}, "--max-pixels");
 }
 
 TEST(rejects_damage) {
-    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0, false, false};
-    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    AUTO(free) jpeg_file file = make_jpeg(&(jpeg_shape){64, 64, 1, 1}, 1, NULL);
+    unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2), pixels[2];
+    memcpy(pixels, scan + 100, 2);
+    memcpy(scan + 100, "\xff\xd9", 2); /* an end marker within the pixels */
+    assert_jpeg_rejected(&file, NULL, "x.jpg: the JPEG is damaged (");
+    memcpy(scan + 100, pixels, 2);
     unsigned char *table = memmem(file.data, file.size, "\xff\xc4", 2);
     assert_non_null(table);
     memset(table + 5, 17, 16);
-    assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged (");
-    free(file.data);
-    file = make_jpeg(&shape, 1, NULL);
-    unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2);
-    memcpy(scan + 100, "\xff\xd9", 2); /* an end marker within the pixels */
-    assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged (");
-    free(file.data);
+    assert_jpeg_rejected(&file, NULL, "x.jpg: the JPEG is damaged (");
 }
 
 /* Bytes before a restart marker are pixels that were not decoded. */
 TEST(rejects_bytes_before_restarts) {
-    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 4, false, false};
+    const jpeg_shape shape = {64, 64, 1, 1, .restart = 4};
     AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *longer = test_alloc(file.size + 2), *marker;
     marker = memmem(file.data, file.size, "\xff\xd0", 2);
@@ -465,29 +447,31 @@ TEST(rejects_bytes_before_restarts) {
     memcpy(longer, file.data, at);
     memcpy(longer + at, "UU", 2);
     memcpy(longer + at + 2, marker, file.size - at);
-    assert_jpeg_rejected(longer, file.size + 2, NULL, "2 extraneous bytes before marker 0xd");
+    assert_jpeg_rejected(&(jpeg_file){longer, file.size + 2}, NULL,
+                         "2 extraneous bytes before marker 0xd");
     free(longer);
 }
 
 /* A file may end, with an end marker, before the scans of all components. */
 TEST(rejects_missing_scans) {
     for (int progressive = 0; progressive < 2; progressive++) {
-        const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true, false};
+        const jpeg_shape shape = {33, 17, 3, 2, .progressive = progressive, .separate = true};
         AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
         const unsigned char *end = file.data + file.size;
-        unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2), *pixels;
+        unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2);
+        AUTO(free) unsigned char *pixels;
         gf_format format;
         assert_ok(load_jpeg(file.data, file.size, NULL, 4, &format, &pixels, NULL, NULL));
-        free(pixels);
         for (int scans = 1; scans < 3; scans++) {
             scan = memmem(scan + 2, (size_t)(end - scan) - 2, "\xff\xda", 2);
             assert_non_null(scan);
             const unsigned char held = scan[1];
             scan[1] = JPEG_EOI;
-            assert_jpeg_rejected(file.data, (size_t)(scan + 2 - file.data), NULL,
-                                 scans == 1
-                                     ? "x.jpg: the JPEG is damaged (component 2 has no scan"
-                                     : "x.jpg: the JPEG is damaged (component 3 has no scan");
+            char message[64];
+            snprintf(message, sizeof message,
+                     "x.jpg: the JPEG is damaged (component %d has no scan", scans + 1);
+            assert_jpeg_rejected(&(jpeg_file){file.data, (size_t)(scan + 2 - file.data)}, NULL,
+                                 message);
             scan[1] = held;
         }
     }
@@ -495,11 +479,11 @@ TEST(rejects_missing_scans) {
 
 /* The coefficients of several scans are held in memory, and each scan takes time. */
 TEST(limits_progressive_files) {
-    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
+    const jpeg_shape shape = {200, 100, 3, 1, .progressive = true};
     AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_format format;
     AUTO(free) unsigned char *pixels;
-    assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
+    assert_jpeg_rejected(&file, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
                          "the coefficients of a progressive JPEG");
     assert_ok(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128}, 7,
                         &format, &pixels, NULL, NULL));
@@ -521,12 +505,12 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 /* Time between the reads of rows belongs to the filter. */
 TEST(limits_the_time_of_scans) {
-    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
+    const jpeg_shape shape = {200, 100, 3, 1, .progressive = true};
     const gf_limits limits = {.max_seconds = 2};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char row[600];
     clock_step = 1;
-    assert_jpeg_rejected(file.data, file.size, &limits,
+    assert_jpeg_rejected(&file, &limits,
                          "decoding exceeds the limit of 2 seconds; raise it with --max-seconds");
     clock_step = 0;
     put_bytes(in_directory("x.jpg"), file.data, file.size);
@@ -594,25 +578,21 @@ TEST(reads_the_images_of_an_mpo) {
         put_bytes(in_directory("x.jpg"), whole.data, whole.size);
         for (uint32_t page = 1; page <= 3; page++) {
             const gf_limits limits = {.page = page};
-            gf_source *source;
-            AUTO(free) unsigned char *pixels;
+            const gf_format format = {page == 1 ? 20 : 20 + page, 10, 3, GF_U8, false};
             AUTO(free) unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
-            source = open_source(in_directory("x.jpg"), &limits);
+            AUTO(source) gf_source *source = open_source(in_directory("x.jpg"), &limits);
             assert_int_equal(source->pages, 3);
-            assert_int_equal(source->format.width, page == 1 ? 20 : 20 + page);
             assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));
-            assert_ok(load_source(source, 3, &pixels, NULL, &why));
-            assert_memory_equal(pixels, expected, (page == 1 ? 20 : 20 + page) * 10 * 3);
+            assert_loads(in_directory("x.jpg"), &limits, 3, &format, expected);
         }
-        assert_jpeg_rejected(whole.data, whole.size, &(gf_limits){.page = 4},
+        assert_jpeg_rejected(&whole, &(gf_limits){.page = 4},
                              "has no page 4; choose one from 1 to 3 with --page");
-        assert_jpeg_rejected(whole.data, whole.size - files[3].size, &(gf_limits){.page = 3},
-                             "ends too early");
-        assert_jpeg_rejected(files[1].data, files[1].size, &(gf_limits){.page = 2},
-                             "has no pages; omit --page");
+        assert_jpeg_rejected(&(jpeg_file){whole.data, whole.size - files[3].size},
+                             &(gf_limits){.page = 3}, "ends too early");
+        assert_jpeg_rejected(&files[1], &(gf_limits){.page = 2}, "has no pages; omit --page");
         mpo_put(30 + 32 + 8, 1, 4, little); /* an image within the first one */
         memcpy(whole.data + at, mpo_index, sizeof mpo_index);
-        assert_jpeg_rejected(whole.data, whole.size, &(gf_limits){.page = 2}, "has no page 2");
+        assert_jpeg_rejected(&whole, &(gf_limits){.page = 2}, "has no page 2");
         for (size_t i = 0; i < 4; i++)
             free(files[i].data);
         free(whole.data);
