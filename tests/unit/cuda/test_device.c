@@ -21,6 +21,26 @@ static void *device_alloc(size_t size) {
     return memory;
 }
 
+static cudaStream_t new_stream(void) {
+    cudaStream_t stream;
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+}
+
+static void test_auto_device(void *variable) {
+    void *memory;
+    memcpy(&memory, variable, sizeof memory);
+    must(cudaFree(memory));
+}
+
+static void test_auto_stream(cudaStream_t *stream) {
+    must(cudaStreamDestroy(*stream));
+}
+
+static void test_auto_job(gf_device_job **job) {
+    gf_device_job_free(*job);
+}
+
 static gf_engine *cuda_engine(void) {
     return test_engine(&(gf_engine_options){.backend = "cuda"});
 }
@@ -63,7 +83,7 @@ static image_list new_list(const char *filter, const char *text, gf_format forma
     return list;
 }
 
-static void free_list(image_list *list) {
+static void test_auto_list(image_list *list) {
     for (uint64_t i = 0; i < list->count; i++)
         gf_result_free(list->results[i]);
     free(list->results);
@@ -96,7 +116,7 @@ static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
  * independent. */
 static void check_batch(const char *filter, const char *text, gf_format format, size_t gap) {
     enum { COUNT = 70 }; /* more than one launch takes */
-    image_list list = new_list(filter, text, format, COUNT);
+    AUTO(list) image_list list = new_list(filter, text, format, COUNT);
     AUTO(engine) gf_engine *engine = cuda_engine();
     gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
@@ -104,6 +124,7 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     AUTO(free) unsigned char *got = test_alloc(list.out_bytes + gap + 1);
     const size_t in_step = list.in_bytes + gap, out_step = list.out_bytes + gap;
     const size_t one = list.in_bytes / list.inputs;
+    AUTO(device)
     unsigned char *from = device_alloc(COUNT * in_step), *to = device_alloc(COUNT * out_step + 1);
     must(cudaMemset(to, TEST_PAINT, COUNT * out_step + 1));
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -132,9 +153,6 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
             fail_msg("%s '%s': result %" PRIu64 " differs", filter, text, i);
         gf_result_free(results[i]);
     }
-    must(cudaFree(from));
-    must(cudaFree(to));
-    free_list(&list);
 }
 
 TEST(batches_equal_single_images) {
@@ -171,7 +189,7 @@ TEST(lists_take_few_launches) {
     const gf_format format = {1024, 3, 1, GF_U8, false};
     const size_t step = 3 * 1024 + 16;
     AUTO(engine) gf_engine *engine = cuda_engine();
-    unsigned char *from = device_alloc(COUNT * step), *to = device_alloc(COUNT * step);
+    AUTO(device) unsigned char *from = device_alloc(COUNT * step), *to = device_alloc(COUNT * step);
     gf_pixels in[COUNT];
     gf_out_pixels out[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
@@ -179,24 +197,18 @@ TEST(lists_take_few_launches) {
         out[i] = (gf_out_pixels){to + i * step, 1024};
     }
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        image_list list = new_list("smooth", cases[c], format, 1);
-        gf_device_job *job = new_job(engine, &list);
-        cudaStream_t stream;
+        AUTO(list) image_list list = new_list("smooth", cases[c], format, 1);
+        AUTO(job) gf_device_job *job = new_job(engine, &list);
+        AUTO(stream) cudaStream_t stream = new_stream();
         cudaGraph_t graph;
         size_t nodes = 0;
-        must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         run_job(job, COUNT, in, out, stream, NULL);
         must(cudaStreamEndCapture(stream, &graph));
         must(cudaGraphGetNodes(graph, NULL, &nodes));
         assert_int_equal(nodes, expected[c]);
         must(cudaGraphDestroy(graph));
-        must(cudaStreamDestroy(stream));
-        gf_device_job_free(job);
-        free_list(&list);
     }
-    must(cudaFree(from));
-    must(cudaFree(to));
 }
 
 /* The mean of f32 depends on the order of rows: 1e20 + 1 - 1e20 + 3 is 3, or 0 from the end. */
@@ -204,13 +216,14 @@ TEST(means_are_summed_in_order) {
     test_needs_gpu();
     static const float rows[] = {1e20f, 1, -1e20f, 3};
     enum { HEIGHT = 900 };
+    AUTO(list)
     image_list list = new_list("normalize", "", (gf_format){1, HEIGHT, 1, GF_F32, false}, 1);
     AUTO(engine) gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
     AUTO(engine) gf_engine *engine = cuda_engine();
     float in[HEIGHT], want[HEIGHT], got[HEIGHT];
     for (size_t y = 0; y < HEIGHT; y++)
         in[y] = rows[y % 4];
-    float *from = device_alloc(sizeof in), *to = device_alloc(sizeof got);
+    AUTO(device) float *from = device_alloc(sizeof in), *to = device_alloc(sizeof got);
     const gf_pixels host = {in, sizeof in[0]}, device = {from, sizeof in[0]};
     must(cudaMemcpy(from, in, sizeof in, cudaMemcpyHostToDevice));
     assert_ok(test_run_memory(&(test_memory){golden, list.job.filter, list.job.settings,
@@ -221,25 +234,22 @@ TEST(means_are_summed_in_order) {
                               NULL));
     must(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
     assert_memory_equal(got, want, sizeof got);
-    must(cudaFree(from));
-    must(cudaFree(to));
-    free_list(&list);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
 /* A captured run, replayed on other pixels at the same address, equals direct runs. */
 static void check_graph(const char *filter, const char *text, gf_format format) {
-    image_list list = new_list(filter, text, format, 3);
+    AUTO(list) image_list list = new_list(filter, text, format, 3);
     AUTO(engine) gf_engine *engine = cuda_engine();
-    gf_device_job *job = new_job(engine, &list);
-    cudaStream_t stream;
+    AUTO(device)
+    unsigned char *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
+    AUTO(stream) cudaStream_t stream = new_stream();
+    AUTO(job) gf_device_job *job = new_job(engine, &list);
     cudaGraph_t graph;
     cudaGraphExec_t exec;
-    unsigned char *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
     const gf_pixels in = {from, gf_row_bytes(&format)};
     const gf_out_pixels out = {to, gf_row_bytes(&format)};
-    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     if (gf_row_bytes(&format) % 16) { /* staged rows need memory: not during a capture */
         must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         assert_error(test_device_job_run(job, 1, 1, &in, &out, stream, NULL, &why), GF_USAGE,
@@ -265,11 +275,6 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
     }
     must(cudaGraphExecDestroy(exec));
     must(cudaGraphDestroy(graph));
-    gf_device_job_free(job);
-    must(cudaStreamDestroy(stream));
-    must(cudaFree(from));
-    must(cudaFree(to));
-    free_list(&list);
 }
 
 TEST(graphs_replay_the_same_bits) {
@@ -286,15 +291,14 @@ TEST(graphs_replay_the_same_bits) {
 static void check_places(const char *filter, const char *text, gf_format format) {
     enum { COUNT = 3, PLACES = 4, RUNS = 40 };
     static const size_t shifts[PLACES] = {0, 0, 0, 4}, gaps[PLACES] = {0, 0, 16, 12};
-    image_list list = new_list(filter, text, format, COUNT);
+    AUTO(list) image_list list = new_list(filter, text, format, COUNT);
     AUTO(engine) gf_engine *engine = cuda_engine();
-    gf_device_job *job = new_job(engine, &list);
+    AUTO(stream) cudaStream_t stream = new_stream();
+    AUTO(job) gf_device_job *job = new_job(engine, &list);
     test_random random = test_seeded(format.width);
     const size_t row = gf_row_bytes(&format), out_row = gf_row_bytes(&list.job.drawn);
     const uint64_t height = format.height * list.inputs;
     unsigned char *from[PLACES][2], *to[PLACES];
-    cudaStream_t stream;
-    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (size_t p = 0; p < PLACES; p++) {
         for (size_t k = 0; k < 2; k++)
             from[p][k] = device_alloc(height * (row + gaps[p]) + shifts[p]);
@@ -339,14 +343,11 @@ static void check_places(const char *filter, const char *text, gf_format format)
             }
         }
     }
-    gf_device_job_free(job);
     for (size_t p = 0; p < PLACES; p++) {
         must(cudaFree(from[p][0]));
         must(cudaFree(from[p][1]));
         must(cudaFree(to[p]));
     }
-    must(cudaStreamDestroy(stream));
-    free_list(&list);
 }
 
 TEST(runs_of_a_job_may_differ) {
@@ -373,15 +374,15 @@ TEST(streams_do_not_share_memory) {
     test_needs_gpu();
     const gf_format format = {1999, 700, 1, GF_U8, false}; /* staged */
     enum { STREAMS = 4 };
-    image_list list = new_list("smooth", "axis=xy radius=5", format, STREAMS);
+    AUTO(list) image_list list = new_list("smooth", "axis=xy radius=5", format, STREAMS);
     AUTO(engine) gf_engine *engine = cuda_engine();
     gf_device_job *job = new_job(engine, &list);
-    unsigned char *from = device_alloc(STREAMS * list.in_bytes);
-    unsigned char *to = device_alloc(STREAMS * list.out_bytes);
+    AUTO(device) unsigned char *from = device_alloc(STREAMS * list.in_bytes);
+    AUTO(device) unsigned char *to = device_alloc(STREAMS * list.out_bytes);
     cudaStream_t streams[STREAMS] = {NULL, cudaStreamPerThread};
     must(cudaMemcpy(from, list.in, STREAMS * list.in_bytes, cudaMemcpyHostToDevice));
     for (int i = 2; i < STREAMS; i++)
-        must(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+        streams[i] = new_stream();
     for (int i = 0; i < 5 * STREAMS; i++) {
         const size_t k = (size_t)i % STREAMS;
         const gf_pixels in = {from + k * list.in_bytes, gf_row_bytes(&format)};
@@ -395,9 +396,6 @@ TEST(streams_do_not_share_memory) {
     gf_device_job_free(job);
     for (int i = 2; i < STREAMS; i++)
         must(cudaStreamDestroy(streams[i]));
-    must(cudaFree(from));
-    must(cudaFree(to));
-    free_list(&list);
 }
 
 /* Compare the outcome of a run with golden's. */
@@ -463,7 +461,7 @@ TEST(threads_have_their_own_engines) {
         assert_null(failed);
     }
     for (int i = 0; i < 3; i++)
-        free_list(&lists[i]);
+        test_auto_list(&lists[i]);
 }
 
 /* A thread that uses CUDA at the same time as a job. */
@@ -556,9 +554,9 @@ TEST(jobs_do_not_disturb_other_threads) {
     image_list lists[] = {
         new_list("hist", "bins=8 extract=3", (gf_format){300, 40, 1, GF_U8, false}, 1),
         new_list("smooth", "axis=xy", (gf_format){300, 40, 1, GF_U8, false}, 1)};
+    AUTO(device)
     void *from = device_alloc(lists[0].in_bytes), *to = device_alloc(lists[1].out_bytes);
-    cudaStream_t stream;
-    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    AUTO(stream) cudaStream_t stream = new_stream();
     int all_failures = 0;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         beside with = {.list = &lists[0]};
@@ -575,11 +573,8 @@ TEST(jobs_do_not_disturb_other_threads) {
         all_failures += failures + with.failures;
     }
     assert_int_equal(all_failures, 0);
-    must(cudaStreamDestroy(stream));
-    must(cudaFree(from));
-    must(cudaFree(to));
     for (size_t i = 0; i < 2; i++)
-        free_list(&lists[i]);
+        test_auto_list(&lists[i]);
 }
 
 /* A job and a stream for another thread. */
@@ -602,27 +597,23 @@ static void *run_handed_job(void *argument) {
 /* A new thread has no context. */
 TEST(jobs_run_in_new_threads) {
     test_needs_gpu();
+    AUTO(list)
     image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8, false}, 1);
     AUTO(engine) gf_engine *engine = cuda_engine();
-    handed_job with = {.job = new_job(engine, &list)};
-    with.in = (gf_pixels){device_alloc(list.in_bytes), 320};
-    with.out = (gf_out_pixels){device_alloc(list.out_bytes), 320};
-    must(cudaStreamCreateWithFlags(&with.stream, cudaStreamNonBlocking));
-    must(cudaMemcpy((void *)with.in.data, list.in, list.in_bytes, cudaMemcpyHostToDevice));
+    AUTO(device) void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
+    AUTO(stream) cudaStream_t stream = new_stream();
+    AUTO(job) gf_device_job *job = new_job(engine, &list);
+    handed_job with = {job, {from, 320}, {to, 320}, stream};
+    must(cudaMemcpy(from, list.in, list.in_bytes, cudaMemcpyHostToDevice));
     pthread_t thread;
     void *failed;
     assert_int_equal(pthread_create(&thread, NULL, run_handed_job, &with), 0);
     assert_int_equal(pthread_join(thread, &failed), 0);
     if (failed)
         fail_msg("%s", with.error.message);
-    assert_ok(gf_device_wait(engine, with.stream, NULL));
-    must(cudaMemcpy(list.got, with.out.data, list.out_bytes, cudaMemcpyDeviceToHost));
+    assert_ok(gf_device_wait(engine, stream, NULL));
+    must(cudaMemcpy(list.got, to, list.out_bytes, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, list.out_bytes);
-    gf_device_job_free(with.job);
-    must(cudaStreamDestroy(with.stream));
-    must(cudaFree((void *)with.in.data));
-    must(cudaFree(with.out.data));
-    free_list(&list);
 }
 
 /* An error that the caller has not read is neither reported nor cleared. */
@@ -630,20 +621,18 @@ TEST(errors_of_the_caller_remain) {
     test_needs_gpu();
     static const char *const filters[] = {"smooth", "normalize", "axis-sum", "hist"};
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        AUTO(list)
         image_list list = new_list(filters[i], "", (gf_format){320, 64, 1, GF_U8, false}, 1);
         AUTO(engine) gf_engine *engine = cuda_engine();
-        gf_device_job *job = new_job(engine, &list);
-        const gf_pixels in = {device_alloc(list.in_bytes), 320};
-        const gf_out_pixels out = {device_alloc(list.in_bytes), 320};
+        AUTO(device) void *from = device_alloc(list.in_bytes), *to = device_alloc(list.in_bytes);
+        AUTO(job) gf_device_job *job = new_job(engine, &list);
+        const gf_pixels in = {from, 320};
+        const gf_out_pixels out = {to, 320};
         for (int run = 0; run < 2; run++) {
             assert_int_equal(cudaSetDevice(1000), cudaErrorInvalidDevice);
             run_job(job, 1, &in, &out, NULL, NULL);
             assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
         }
-        gf_device_job_free(job);
-        must(cudaFree((void *)in.data));
-        must(cudaFree(out.data));
-        free_list(&list);
     }
 }
 
@@ -654,10 +643,10 @@ TEST(measurements_can_be_queued) {
     const gf_format format = {1000, 400, 3, GF_U8, false};
     enum { COUNT = 6 };
     for (size_t c = 0; c < 2; c++) {
-        image_list list = new_list(cases[c][0], cases[c][1], format, COUNT);
+        AUTO(list) image_list list = new_list(cases[c][0], cases[c][1], format, COUNT);
         AUTO(engine) gf_engine *engine = cuda_engine();
-        gf_device_job *job = new_job(engine, &list);
-        unsigned char *from = device_alloc(COUNT * list.in_bytes);
+        AUTO(device) unsigned char *from = device_alloc(COUNT * list.in_bytes);
+        AUTO(job) gf_device_job *job = new_job(engine, &list);
         gf_device_results *queued[COUNT];
         must(cudaMemcpy(from, list.in, COUNT * list.in_bytes, cudaMemcpyHostToDevice));
         for (int round = 0; round < 2; round++) { /* the second takes the memory of the first */
@@ -673,9 +662,6 @@ TEST(measurements_can_be_queued) {
             }
             gf_device_results_free(queued[0]);
         }
-        gf_device_job_free(job);
-        must(cudaFree(from));
-        free_list(&list);
     }
 }
 
@@ -698,6 +684,7 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
 
 TEST(kinds_of_memory) {
     test_needs_gpu();
+    AUTO(list)
     image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8, false}, 1);
     AUTO(engine) gf_engine *engine = cuda_engine();
     void *from, *to;
@@ -713,7 +700,7 @@ TEST(kinds_of_memory) {
     must(cudaFreeAsync(to, NULL));
     /* The left half of an image, written into its right half. */
     const size_t row = gf_row_bytes(&list.job.format), stride = 2 * row;
-    unsigned char *both = device_alloc(64 * stride);
+    AUTO(device) unsigned char *both = device_alloc(64 * stride);
     const gf_pixels in = {both, stride};
     must(cudaMemcpy2D(both, stride, list.in, row, row, 64, cudaMemcpyHostToDevice));
     assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
@@ -723,8 +710,6 @@ TEST(kinds_of_memory) {
     assert_memory_equal(list.got, list.want, list.out_bytes);
     must(cudaMemcpy2D(list.got, row, both, stride, row, 64, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.in, list.in_bytes);
-    must(cudaFree(both));
-    free_list(&list);
 }
 
 /* ---- wrong arguments ------------------------------------------------------------------------- */
@@ -760,7 +745,7 @@ TEST(wrong_arguments_are_errors) {
                    .filter = gf_filter_find("smooth"),
                    .format = {500, 40, 1, GF_U8, false}};
     with.settings = test_settings(with.filter, "");
-    unsigned char *to = device_alloc(500 * 40), *from = device_alloc(1000 * 40);
+    AUTO(device) unsigned char *to = device_alloc(500 * 40), *from = device_alloc(1000 * 40);
     unsigned char *host = test_alloc(500 * 40), *pinned;
     must(cudaMallocHost((void **)&pinned, 500 * 40));
     const gf_pixels in = {from, 500};
@@ -787,11 +772,10 @@ TEST(wrong_arguments_are_errors) {
     int devices = 0;
     must(cudaGetDeviceCount(&devices));
     if (devices > 1) {
-        cudaStream_t stream;
         int current = -1;
         must(cudaSetDevice(1));
         void *other = device_alloc(500 * 40);
-        must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        cudaStream_t stream = new_stream();
         refuses(&with, (gf_pixels){other, 500}, out, NULL, "is in memory of device 1");
         refuses(&with, in, out, stream, "the stream belongs to another device");
         must(cudaGetDevice(&current));
@@ -805,9 +789,8 @@ TEST(wrong_arguments_are_errors) {
     gf_settings_free(with.settings);
     with.filter = gf_filter_find("hist");
     with.settings = test_settings(with.filter, "");
-    cudaStream_t stream;
+    cudaStream_t stream = new_stream();
     cudaGraph_t graph;
-    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format, &in,
                                    .stream = stream},
                     NULL);
@@ -825,17 +808,16 @@ TEST(wrong_arguments_are_errors) {
     gf_engine_close(with.engine);
     gf_settings_free(with.settings);
     must(cudaFreeHost(pinned));
-    must(cudaFree(from));
-    must(cudaFree(to));
     free(host);
 }
 
 /* An engine keeps 16 jobs; more combinations still work. */
 TEST(engines_keep_jobs) {
     test_needs_gpu();
+    AUTO(list)
     image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32, false}, 1);
     AUTO(engine) gf_engine *engine = cuda_engine();
-    void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
+    AUTO(device) void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
     for (uint64_t height = 1; height <= 40; height++) {
         const gf_format format = {320, height, 1, GF_F32, false};
         assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
@@ -843,9 +825,6 @@ TEST(engines_keep_jobs) {
                                   NULL));
         run_in(engine, &list, from, to, "a kept job");
     }
-    must(cudaFree(from));
-    must(cudaFree(to));
-    free_list(&list);
 }
 
 #endif

@@ -393,12 +393,11 @@ TEST(turned_images_have_no_ranges) {
             .force = true, .autorotate = true, .write.tiff_compression = "none"};
         const char *in[2] = {in_directory("in.tif"), in_directory("in.tif")};
         unsigned char *pixels = random_pixels(&format, 1), turned[sizeof exif];
-        AUTO(metadata) gf_metadata metadata;
         gf_format found;
         bool possible;
         memcpy(turned, exif, sizeof exif);
         turned[19] = orientation;
-        metadata = (gf_metadata){0};
+        AUTO(metadata) gf_metadata metadata = {0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, turned, sizeof turned);
         assert_ok(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL));
         for (int two = 0; two < 2; two++) {

@@ -35,11 +35,11 @@ static test_made run(const run_case *c, uint32_t page, const char *out) {
 static void check_page(uint32_t page) {
     gf_format expected, found, stored = {0};
     AUTO(free) void *a, *b;
-    AUTO(free) unsigned char *reference;
     assert_ok(gf_load_file(in_directory("one.tif"), NULL, &expected, &a, NULL, &why));
     assert_ok(gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b,
                            NULL, &why));
-    reference = tiff_reference(in_directory("all.tif"), page - 1, &stored);
+    AUTO(free)
+    unsigned char *reference = tiff_reference(in_directory("all.tif"), page - 1, &stored);
     const size_t size = gf_row_bytes(&expected) * (size_t)expected.height;
     assert_non_null(reference);
     assert_true(gf_format_equal(&expected, &found) && gf_format_equal(&expected, &stored));

@@ -311,9 +311,8 @@ TEST(reports_metadata_that_is_too_large) {
     const gf_format format = {8, 8, 3, GF_U8, false};
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
         for (size_t extra = 0; extra < 2; extra++) {
-            AUTO(metadata) gf_metadata metadata;
             gf_sink *sink;
-            metadata = (gf_metadata){0};
+            AUTO(metadata) gf_metadata metadata = {0};
             memcpy(large, items[i].head, sizeof items[i].head);
             gf_metadata_add(&metadata, items[i].name, false, large, items[i].max + extra);
             assert_ok(
@@ -340,10 +339,9 @@ TEST(converts_resolutions) {
         {{1e6, 0.25, GF_PER_INCH}, {1, 255, 255, 0, 1}, {39370079 / 100.0, 0.1, GF_PER_CM}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gf_metadata metadata;
         gf_resolution r;
         size_t size;
-        metadata = (gf_metadata){0};
+        gf_metadata metadata = {0};
         gf_metadata_add(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from, sizeof cases[i].from);
         save_with("o.jpg", &metadata);
         unsigned char *file = test_bytes(in_directory("o.jpg"), &size);

@@ -12,7 +12,7 @@ static const gf_format page = {60, 40, 1, GF_U8, false}, turned = {40, 60, 1, GF
 
 /* Return metadata with one item, and the image of its file. */
 static gf_metadata make_item(const char *name, const void *data, size_t size) {
-    gf_metadata metadata = (gf_metadata){0};
+    gf_metadata metadata = {0};
     metadata.image = page;
     gf_metadata_add(&metadata, name, false, data, size);
     return metadata;
@@ -401,8 +401,7 @@ TEST(copies_valid_chunks_once) {
         {"hIST", "\0\1", 2, false, false, false, GF_DROPPED_OTHER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        AUTO(metadata) gf_metadata metadata;
-        metadata = (gf_metadata){0};
+        AUTO(metadata) gf_metadata metadata = {0};
         for (size_t n = 0; n < 2; n++) {
             const bool kept = cases[i].valid && !(n && cases[i].once);
             assert_int_equal(
@@ -425,8 +424,7 @@ TEST(reads_texts_of_imagemagick) {
         char text[256];
         unsigned char chunk[512];
         const char *type = types[i / 2];
-        gf_metadata metadata;
-        metadata = (gf_metadata){0};
+        gf_metadata metadata = {0};
         const int key = sprintf((char *)chunk, "Raw profile type %s", type) + 1 + i % 2;
         const int size =
             sprintf(text, "\n%s\n      32\n%s\n", type, i < 4 ? orientation : "3842494d04040000");

@@ -147,9 +147,8 @@ TEST(reports_the_first_missing_row) {
     for (uint32_t threads = 1; threads < 9; threads += 7) {
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
             const gf_limits limits = {.threads = threads};
-            AUTO(source) gf_source *source;
             put_bytes(in_directory("x.pam"), file, size);
-            source = open_source(in_directory("x.pam"), &limits);
+            AUTO(source) gf_source *source = open_source(in_directory("x.pam"), &limits);
             assert_int_equal(truncate(in_directory("x.pam"), (off_t)(size - 1234567)), 0);
             assert_error(source->ops->read(source, got, stride, 3000, &why), GF_FAILED,
                          "x.pam: the file ends too early, in row 1766 of 3000");

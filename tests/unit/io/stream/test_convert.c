@@ -444,7 +444,7 @@ static void save_turned(const gf_format *format, const void *pixels, unsigned or
     exif[19] = (unsigned char)orientation;
     if (!big)
         memcpy(exif, little, sizeof exif);
-    AUTO(metadata) gf_metadata metadata = (gf_metadata){0};
+    AUTO(metadata) gf_metadata metadata = {0};
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9);
     gf_metadata_add(&metadata, "eXIf", false, exif, sizeof exif);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
@@ -474,10 +474,9 @@ TEST(turns_images) {
             const size_t row = gf_row_bytes(&format), pixel = row / format.width;
             const gf_limits limits = {.autorotate = true, .threads = 1 + k % 2 * 3};
             AUTO(free) unsigned char *pixels = random_pixels(&format, k), *got;
-            gf_source *source;
             AUTO(metadata) gf_metadata metadata;
             save_turned(&format, pixels, orientation, k % 3 == 0);
-            source = open_source(in_directory("t.png"), &limits);
+            gf_source *source = open_source(in_directory("t.png"), &limits);
             assert_int_equal(gf_metadata_orientation(&source->metadata), 1);
             const gf_format turned = source->format;
             assert_int_equal(turned.width, orientation < 5 ? format.width : format.height);
@@ -513,8 +512,7 @@ TEST(converts_rows_written_ahead) {
     save_turned(&format, pixels, 2, false);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
-        AUTO(source) gf_source *source;
-        source = open_source(in_directory("t.png"), &limits);
+        AUTO(source) gf_source *source = open_source(in_directory("t.png"), &limits);
         assert_ok(gf_convert_source(&source, types[t], false, false, "t.png", NULL));
         assert_true(source->threads > 1);
         const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
@@ -576,9 +574,8 @@ TEST(turns_resolutions) {
         "\x1b\1\5\0\1\0\0\0\x2e\0\0\0"
         "\0\0\0\0\x64\0\0\0\1\0\0\0\x32\0\0\0\1\0\0";
     for (int transposed = 0; transposed < 2; transposed++) {
-        AUTO(metadata) gf_metadata metadata;
         gf_resolution r;
-        metadata = (gf_metadata){0};
+        AUTO(metadata) gf_metadata metadata = {0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, exif, sizeof exif);
         gf_metadata_set_upright(&metadata, transposed);
         assert_true(gf_metadata_resolution(&metadata, &r));
@@ -610,9 +607,8 @@ TEST(rejects_late_orientations) {
                 const gf_limits limits = {.autorotate = turn};
                 const bool fails = turn && !early && orientation > 1;
                 unsigned char data[26] = {0};
-                AUTO(metadata) gf_metadata metadata;
                 gf_format read;
-                metadata = (gf_metadata){0};
+                AUTO(metadata) gf_metadata metadata = {0};
                 memcpy(data, exif, sizeof exif);
                 for (int late = !early; late <= 1; late++) {
                     data[18] = late ? orientation : 1;
@@ -640,8 +636,7 @@ TEST(omits_second_orientations) {
     const gf_limits limits[] = {{.autorotate = true}, {.crop = &crop}, {.autorotate = false}};
     const gf_format format = {30, 20, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1), *got;
-    AUTO(metadata) gf_metadata metadata;
-    metadata = (gf_metadata){0};
+    AUTO(metadata) gf_metadata metadata = {0};
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
     assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,

@@ -514,8 +514,7 @@ TEST(reports_dropped_tags) {
         assert_dropped(&specs[i], TIFFTAG_PRIMARYCHROMATICITIES, primaries, GF_DROPPED_COLOUR);
         assert_dropped(&specs[i], TIFFTAG_TARGETPRINTER, "printer", GF_DROPPED_OTHER);
         write_private(&specs[i], 10);
-        AUTO(source) gf_source *source;
-        source = open_source(in_directory("x.tif"), NULL);
+        AUTO(source) gf_source *source = open_source(in_directory("x.tif"), NULL);
         assert_int_equal(source->dropped, GF_DROPPED_OTHER);
     }
 }

@@ -64,7 +64,7 @@ typedef struct how {
 static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink, gf_error *error) {
     static const gf_file_options replacing = {.force = true};
     gf_output *output;
-    gf_metadata none = (gf_metadata){0};
+    gf_metadata none = {0};
     assert_ok(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing, false,
                              &output, error));
     const gf_sink_setup setup = {.output = output,
@@ -462,9 +462,8 @@ TEST(pages_are_linked) {
 TEST(many_pages_exceed_the_memory) {
     static const unsigned char profile[100000];
     const gf_format format = {1, 1, 1, GF_U8, false};
-    AUTO(metadata) gf_metadata items;
     gf_sink *sink;
-    items = (gf_metadata){0};
+    AUTO(metadata) gf_metadata items = {0};
     add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
     const gf_file_options options = {.max_memory = 900000};
     const how h = {.metadata = &items, .max_memory = options.max_memory};
@@ -597,7 +596,7 @@ TEST(failures_are_reported) {
                        "use none, lzw, deflate or zstd");
     expect_failure(&(how){.compression = "deflate", .max_memory = 1 << 20}, &wide, GF_FAILED,
                    "--max-memory");
-    gf_metadata items = (gf_metadata){0};
+    gf_metadata items = {0};
     add(&items, GF_ITEM_EXIF, exif, sizeof exif - 7);
     expect_failure(&(how){.compression = "none", .metadata = &items}, &format, GF_FAILED,
                    "the EXIF data is damaged");
