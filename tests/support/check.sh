@@ -34,6 +34,16 @@ other() { # COMMAND...
     if [ "$(id -u)" -ne 0 ]; then "$@"; else setpriv --reuid="$id" --regid="$id" --clear-groups "$@"; fi
 }
 
+within() { # SECONDS COMMAND...: wait until COMMAND succeeds; fails after SECONDS
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.01
+    done
+}
+has_files() { [ "$(ls "$1" 2>/dev/null | wc -l)" -ge "$2" ]; } # DIRECTORY COUNT: at least so many
+
 wait_all() { # wait for all background jobs; fails if one of them failed
     local job
     for job in $(jobs -p); do

@@ -28,10 +28,8 @@ for signal in KILL TERM INT HUP; do
             head -c 30 held$t >&$fd
             descriptors+=("$fd")
         done
-        for _ in $(seq 500); do
-            [ "$(count_unfinished $program)" = $threads ] && [ "$(ls out | wc -l)" -ge $half ] && break
-            sleep 0.01
-        done
+        under_way() { [ "$(count_unfinished $program)" = $threads ] && has_files out $half; }
+        within 20 under_way
         started=$(count_unfinished $program) named=$(count_temporary out)
         kill -s $signal $program
         wait $program 2>/dev/null
@@ -119,10 +117,7 @@ interrupt() { # SIGNAL OUTPUTS COMMAND...: send the signal when OUTPUTS outputs 
     setsid env --default-signal "$@" >printed 2>errors &
     program=$!
     exec 9>slow.pgm # open succeeded: with one thread, all earlier inputs are finished
-    for _ in $(seq 500); do
-        [ "$(ls stopped 2>/dev/null | wc -l)" -lt "$outputs" ] || break
-        sleep 0.02
-    done
+    within 20 has_files stopped "$outputs"
     sleep 0.1
     kill -s "$signal" -- -$program
     wait $program

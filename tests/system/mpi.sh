@@ -168,11 +168,8 @@ show_threads() { # of the two jobs: print what the jobs have printed, and where 
 progress_lines() {
     local count
     count=$(ls same | wc -l)
-    for _ in $(seq 600); do # not by process number: other processes may have these numbers by now
-        [ -s slowly.code ] && [ -s quietly.code ] && break
-        sleep 0.1
-    done
-    [ -s slowly.code ] && [ -s quietly.code ] || show_threads
+    # Not by process number: other processes may have these numbers by now.
+    within 60 eval '[ -s slowly.code ] && [ -s quietly.code ]' || show_threads
     [ "$(cat slowly.code quietly.code | tr -d '\n')" = 00 ] && summary $((count + 1)) 0 0 slowly.log && summary $((count + 1)) 0 0 quietly.log &&
         [ "$(grep -cE "^gpufilter: $count of $((count + 1)) files, [0-9.]+ MP/s, [0-9]+:[0-9]+ left\$" slowly.log)" = 1 ] &&
         ! grep -q ' of ' quietly.log

@@ -237,17 +237,14 @@ truncate -s 6000000000 zeros.raw
 mkdir dying
 alive() { for pid in $(cat pid.*); do kill -0 "$pid" 2>/dev/null && return 0; done; return 1; }
 dies() { # TARGET SIGNAL: rank 0 or 2, or mpirun
-    local program pid code started under_way=false
+    local program pid code started under_way
     rm -f pid.* dying/.*.tmp
     echo old >dying/out.raw
     # shellcheck disable=SC2016
     env --default-signal mpirun -n 3 sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec gpufilter-mpi "$@"' sh smooth \
         --axis xy --radius 100 --threads 1 --backend cpu --raw 60000x100000:u8 zeros.raw dying/out.raw --force >dying.log 2>&1 &
     program=$!
-    for _ in $(seq 500); do
-        [ "$(find dying -name '.*.tmp' -size +64k | wc -l)" -eq 1 ] && under_way=true && break
-        sleep 0.02
-    done
+    within 20 eval '[ "$(find dying -name ".*.tmp" -size +64k | wc -l)" -eq 1 ]' && under_way=true || under_way=false
     pid=$program
     [ "$1" = mpirun ] || pid=$(cat pid."$1")
     started=$SECONDS
@@ -255,7 +252,7 @@ dies() { # TARGET SIGNAL: rank 0 or 2, or mpirun
     wait $program
     code=$?
     cat dying.log
-    for _ in $(seq 100); do alive || break; sleep 0.1; done
+    within 10 eval '! alive'
     echo "exit code $code, $((SECONDS - started)) s"
     ls -A dying
     $under_way && ! alive && [ $code -ne 0 ] && [ $((SECONDS - started)) -lt 15 ] && [ "$(cat dying/out.raw)" = old ] &&

@@ -65,13 +65,6 @@ held_bytes() {
 
 # ---- a stopped rank --------------------------------------------------------------------------------
 
-made_at_least() { # COUNT DIRECTORY: wait up to 30 s
-    for _ in $(seq 1500); do
-        [ "$(ls "$2" 2>/dev/null | wc -l)" -lt "$1" ] || return 0
-        sleep 0.02
-    done
-    return 1
-}
 # A stopped rank keeps its items, and the other ranks process the rest. The images are small, so that messages to it
 # are in flight. The last image comes through a pipe, so that no rank ends while this shell is slower than the ranks.
 stopped() { # RANK
@@ -80,12 +73,12 @@ stopped() { # RANK
     { for _ in $(seq 70); do ls slow/*.pgm; done; echo last.pgm; } >names
     mpi 3 smooth --files-from names -O stopped --name '{index}{ext}' --threads 1 2>stderr &
     job=$!
-    made_at_least 200 stopped
+    within 30 has_files stopped 200
     victim=$(rank_of $job "$1")
     for _ in 1 2 3 4 5 6 7 8; do
         kill -STOP "$victim"
         now=$(ls stopped | wc -l)
-        made_at_least $((now < 7800 ? now + 200 : 8000)) stopped # all but a share of the stopped rank
+        within 30 has_files stopped $((now < 7800 ? now + 200 : 8000)) # all but a share of the stopped rank
         code=$?
         kill -CONT "$victim"
         [ $code = 0 ] || break
@@ -136,10 +129,8 @@ killed() { # TARGET: holder, other (not rank 0), first
     job=$!
     exec {fd}>pipe.pgm
     head -c 300 slow/001.pgm >&$fd
-    for _ in $(seq 1000); do
-        [ "$(all_under_way $job)" = 1 ] && [ "$(ls part | wc -l)" = 120 ] && break
-        sleep 0.02
-    done
+    under_way() { [ "$(all_under_way $job)" = 1 ] && has_files part 120; }
+    within 30 under_way
     holder=$(holder_of $job pipe.pgm)
     for victim in $holder $(rank_of $job 0) $(rank_of $job 1) $(rank_of $job 2); do
         case $1 in

@@ -272,10 +272,8 @@ becomes_directory() { # OLD-OR-NEW WHICH
     program=$!
     exec 9>pipe
     head -c 5000 in.pgm >&9
-    for _ in $(seq 500); do
-        [ "$(count_unfinished $program)" -ge 3 ] && break
-        sleep 0.01
-    done
+    under_way() { [ "$(count_unfinished $program)" -ge 3 ]; }
+    within 20 under_way
     mv "here/$2" moved 2>/dev/null
     mkdir "here/$2" && tail -c +5001 in.pgm >&9
     exec 9>&-

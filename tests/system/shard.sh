@@ -111,10 +111,8 @@ killed() {
     program=$!
     exec {fd}<>some/1/049.pgm # read and write, so that opening does not wait for the reader
     head -c 30 in/1/049.pgm >&$fd
-    for _ in $(seq 500); do
-        [ "$(count_unfinished $program)" = 1 ] && [ "$(ls part | wc -l)" -eq 49 ] && break
-        sleep 0.01
-    done
+    under_way() { [ "$(count_unfinished $program)" = 1 ] && has_files part 49; }
+    within 20 under_way
     kill -s KILL $program
     wait $program 2>/dev/null
     code=$?
