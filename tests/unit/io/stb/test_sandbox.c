@@ -18,8 +18,6 @@
 
 #include "sandbox_util.h"
 
-static char victim[2048]; /* path of a file that a child tries to create */
-
 /* ---- work functions -------------------------------------------------------------------------- */
 
 static void leaves_early(void *context) {
@@ -28,79 +26,86 @@ static void leaves_early(void *context) {
     shared->survived = 1;
 }
 
-static void opens_a_file(void *context) {
-    shared->reached = 1;
-    (void)open(victim, O_CREAT | O_WRONLY, 0600);
-    shared->survived = 1;
+__attribute__((no_sanitize("address"))) static int deep(volatile int *above) {
+    volatile int here[1024];
+    here[0] = above[0] + 1;
+    return here[0] < 0 ? 0 : deep(here) + here[0];
 }
 
-static void reads_a_file(void *context) {
+typedef enum deed {
+    OPEN_A_FILE,
+    READ_A_FILE,
+    PRINT,
+    CONNECT,
+    FORK,
+    RUN_A_PROGRAM,
+    KILL_THE_PARENT,
+    TRACE_THE_PARENT,
+    ALLOCATE_WITHOUT_END,
+    WAIT,
+    WRITE_NOWHERE,
+    CALL_WITHOUT_END,
+    REPORT_NO_SANDBOX,
+    DEEDS
+} deed;
+
+typedef struct attempt {
+    deed deed;
+    pid_t parent;
+    const char *victim; /* path of a file to create */
+} attempt;
+
+/* Try what the sandbox forbids. WRITE_NOWHERE writes also under sanitizers. */
+__attribute__((no_sanitize("address", "undefined"))) static void misbehaves(void *context) {
+    const attempt *try = context;
+    char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
+    volatile uintptr_t nowhere = 8;
+    volatile int first = 0;
     char c;
     shared->reached = 1;
-    shared->survived = read(open("/etc/passwd", O_RDONLY), &c, 1) == 1;
-    shared->survived = 1;
-}
-
-static void prints(void *context) {
-    shared->reached = 1;
-    shared->survived = write(1, "I was here\n", 11) == 11;
-    shared->survived = 1;
-}
-
-static void connects(void *context) {
-    shared->reached = 1;
-    (void)socket(AF_INET, SOCK_STREAM, 0);
-    shared->survived = 1;
-}
-
-static void forks(void *context) {
-    shared->reached = 1;
-    (void)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
-    shared->survived = 1;
-}
-
-static void runs_a_program(void *context) {
-    char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
-    shared->reached = 1;
-    (void)execv("/bin/true", arguments);
-    shared->survived = 1;
-}
-
-static void kills_its_parent(void *context) {
-    shared->reached = 1;
-    (void)kill(*(pid_t *)context, SIGKILL);
-    shared->survived = 1;
-}
-
-static void traces_its_parent(void *context) {
-    shared->reached = 1;
-    (void)ptrace(PTRACE_ATTACH, *(pid_t *)context, NULL, NULL);
-    shared->survived = 1;
-}
-
-static void allocates_without_end(void *context) {
-    shared->reached = 1;
-    for (;;) {
-        unsigned char *block =
-            mmap(NULL, (size_t)1 << 24, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block == MAP_FAILED)
-            break;
-        memset(block, 1, (size_t)1 << 24);
+    switch (try->deed) {
+    case OPEN_A_FILE:
+        (void)open(try->victim, O_CREAT | O_WRONLY, 0600);
+        break;
+    case READ_A_FILE:
+        shared->survived = read(open("/etc/passwd", O_RDONLY), &c, 1) == 1;
+        break;
+    case PRINT:
+        shared->survived = write(1, "I was here\n", 11) == 11;
+        break;
+    case CONNECT:
+        (void)socket(AF_INET, SOCK_STREAM, 0);
+        break;
+    case FORK:
+        (void)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+        break;
+    case RUN_A_PROGRAM:
+        (void)execv("/bin/true", arguments);
+        break;
+    case KILL_THE_PARENT:
+        (void)kill(try->parent, SIGKILL);
+        break;
+    case TRACE_THE_PARENT:
+        (void)ptrace(PTRACE_ATTACH, try->parent, NULL, NULL);
+        break;
+    case ALLOCATE_WITHOUT_END:
+        for (unsigned char *block;
+             (block = mmap(NULL, (size_t)1 << 24, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED;)
+            memset(block, 1, (size_t)1 << 24);
+        break;
+    case WAIT:
+        (void)pause();
+        break;
+    case WRITE_NOWHERE:
+        *(volatile int *)nowhere = 1;
+        break;
+    case CALL_WITHOUT_END:
+        shared->survived = deep(&first);
+        break;
+    default: /* REPORT_NO_SANDBOX */
+        gf_sandbox_exit(EINVAL);
     }
-    shared->survived = 1;
-}
-
-static void waits(void *context) {
-    shared->reached = 1;
-    (void)pause();
-    shared->survived = 1;
-}
-
-/* Write to an unmapped address, also under sanitizers. */
-__attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(void *context) {
-    volatile uintptr_t nowhere = 8;
-    shared->reached = 1;
-    *(volatile int *)nowhere = 1;
     shared->survived = 1;
 }
 
@@ -125,24 +130,6 @@ __attribute__((no_sanitize("address"))) static void writes_past_its_memory(void 
     shared->survived = 1;
 }
 
-__attribute__((no_sanitize("address"))) static int deep(volatile int *above) {
-    volatile int here[1024];
-    here[0] = above[0] + 1;
-    return here[0] < 0 ? 0 : deep(here) + here[0];
-}
-
-static void calls_itself_without_end(void *context) {
-    volatile int first = 0;
-    shared->reached = 1;
-    shared->survived = deep(&first) + 1;
-}
-
-static void reports_no_sandbox(void *context) {
-    shared->reached = 1;
-    gf_sandbox_exit(EINVAL);
-    shared->survived = 1;
-}
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 TEST(runs_allowed_work) {
@@ -155,26 +142,11 @@ TEST(runs_allowed_work) {
 }
 
 TEST(stops_forbidden_work) {
-    static gf_sandbox_work *const works[] = {opens_a_file,
-                                             reads_a_file,
-                                             prints,
-                                             connects,
-                                             forks,
-                                             runs_a_program,
-                                             kills_its_parent,
-                                             traces_its_parent,
-                                             allocates_without_end,
-                                             waits,
-                                             aborts,
-                                             writes_nowhere,
-                                             calls_itself_without_end,
-                                             reports_no_sandbox};
-    pid_t self = getpid();
-    snprintf(victim, sizeof victim, "%s", in_directory("victim"));
-    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
-        if (run(works[i], &self, 60) != GF_SANDBOX_STOPPED)
-            fail_msg("work %zu was not stopped", i);
-    }
+    attempt try = {.parent = getpid(), .victim = in_directory("victim")};
+    for (; try.deed < DEEDS; try.deed++)
+        if (run(misbehaves, &try, 60) != GF_SANDBOX_STOPPED)
+            fail_msg("deed %d was not stopped", (int)try.deed);
+    assert_int_equal(run(aborts, NULL, 60), GF_SANDBOX_STOPPED);
     assert_int_equal(count_files(false), 0);
 }
 
