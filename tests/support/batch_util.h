@@ -147,10 +147,9 @@ static inline gf_status run_smooth_from(const test_item *items, uint64_t count, 
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_batch_devices on = {.count = devices};
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
-    gf_status status = test_run_batch_on(
+    return test_run_batch_on(
         &(test_batch){devices ? &on : NULL, filter, settings, items, count, options, source},
         error);
-    return status;
 }
 
 static inline gf_status run_smooth(const test_item *items, uint64_t count, uint32_t devices,

@@ -42,9 +42,8 @@ gf_status test_measure_error(const char *filter, const char *text, gf_format for
                              uint64_t max_memory, gf_error *error) {
     AUTO(result) gf_result *result = NULL;
     *error = (gf_error){0};
-    gf_status status = run(&(gf_engine_options){.backend = "cpu", .max_memory = max_memory}, filter,
-                           text, format, a, a, NULL, &result, error);
-    return status;
+    return run(&(gf_engine_options){.backend = "cpu", .max_memory = max_memory}, filter, text,
+               format, a, a, NULL, &result, error);
 }
 
 static size_t find_table(const gf_result *result, const char *name) {

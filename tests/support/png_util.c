@@ -134,7 +134,7 @@ static void put_pass(const png_spec *spec, const uint16_t *samples, uint32_t x0,
     for (uint32_t y = y0, n = 0; y < spec->height; y += dy, n++) {
         size_t bit = 0;
         memset(row, 0, bytes);
-        for (uint32_t x = x0; x < spec->width; x += dx) {
+        for (uint32_t x = x0; x < spec->width; x += dx)
             for (unsigned c = 0; c < channels; c++, bit += depth) {
                 unsigned v = samples[((size_t)y * spec->width + x) * channels + c];
                 if (depth == 16) {
@@ -144,7 +144,6 @@ static void put_pass(const png_spec *spec, const uint16_t *samples, uint32_t x0,
                     row[bit / 8] |= (unsigned char)(v << (8 - depth - bit % 8));
                 }
             }
-        }
         put_filtered(out, row, above, bytes, unit, filter_of(spec, n));
         memcpy(above, row, bytes);
     }

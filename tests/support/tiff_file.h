@@ -106,8 +106,8 @@ static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_
     tiff_set_tags(tiff, spec, random);
     const tmsize_t size = spec->tile_width ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff);
     AUTO(free) unsigned char *data = test_alloc((size_t)size + 1);
-    for (uint16_t plane = 0; plane < (spec->planar ? spec->samples : 1); plane++) {
-        for (uint32_t y = 0; y < spec->height; y += spec->tile_width ? spec->tile_height : 1) {
+    for (uint16_t plane = 0; plane < (spec->planar ? spec->samples : 1); plane++)
+        for (uint32_t y = 0; y < spec->height; y += spec->tile_width ? spec->tile_height : 1)
             for (uint32_t x = 0; x < spec->width; x += spec->tile_width) {
                 tiff_fill(spec, data, (size_t)size, random);
                 if (spec->sparse && spec->tile_width && x + y + plane && test_below(random, 2) == 0)
@@ -117,8 +117,6 @@ static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_
                 if (!spec->tile_width)
                     break;
             }
-        }
-    }
     return TIFFWriteDirectory(tiff) && written;
 }
 

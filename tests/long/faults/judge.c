@@ -30,7 +30,7 @@ __attribute__((format(printf, 3, 4))) static void find(gf_verdict *verdict, gf_f
 
 bool same_words(const char *a, size_t a_size, const char *b, size_t b_size) {
     const char *a_end = a + a_size, *b_end = b + b_size;
-    while (a < a_end && b < b_end) {
+    while (a < a_end && b < b_end)
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             while (a < a_end && (isdigit((unsigned char)*a) || strchr(".e-+", *a)))
                 a++;
@@ -39,7 +39,6 @@ bool same_words(const char *a, size_t a_size, const char *b, size_t b_size) {
         } else if (*a++ != *b++) {
             return false;
         }
-    }
     return a == a_end && b == b_end;
 }
 

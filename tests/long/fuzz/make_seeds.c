@@ -386,16 +386,14 @@ static void seed_rasters(void) {
 
 static void seed_stb(void) {
     static const int sizes[][2] = {{1, 1}, {9, 5}, {17, 20}, {40, 3}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int channels = 1; channels <= 4; channels++) {
             seed_written(GF_RASTER_TGA, sizes[i][0], sizes[i][1], channels);
             if (channels != 2)
                 seed_written(GF_RASTER_BMP, sizes[i][0], sizes[i][1], channels);
-            if (channels == 1 || channels == 3) {
+            if (channels == 1 || channels == 3)
                 seed_written(GF_RASTER_HDR, sizes[i][0], sizes[i][1], channels);
-            }
         }
-    }
     for (int i = 0; i < 4; i++)
         seed_gif(i & 1, i & 2);
     seed_psds();

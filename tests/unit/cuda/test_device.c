@@ -325,9 +325,8 @@ static void check_places(const char *filter, const char *text, gf_format format)
         }
         run_pairs(job, list.job.filter->info.inputs, images, in, list.out_bytes ? out : NULL,
                   stream, list.job.filter->measure ? &queued : NULL);
-        if (queued) {
+        if (queued)
             assert_ok(gf_device_results_wait(queued, results, &why));
-        }
         for (size_t i = 0; i < images; i++) {
             if (list.out_bytes)
                 must(cudaMemcpy2DAsync(list.got, out_row, out[i].data, out_stride, out_row,
@@ -406,9 +405,8 @@ static bool thread_check(const image_list *list, uint64_t k, const void *to, uns
         return !cudaMemcpyAsync(got, to, list->out_bytes, cudaMemcpyDeviceToHost, stream) &&
                !cudaStreamSynchronize(stream) &&
                memcmp(got, list->want + k * list->out_bytes, list->out_bytes) == 0;
-    const bool same = !gf_device_results_wait(results, &result, NULL) &&
-                      test_same_result(list->results[k], result, "a thread");
-    return same;
+    return !gf_device_results_wait(results, &result, NULL) &&
+           test_same_result(list->results[k], result, "a thread");
 }
 
 /* Threads with their own engines and streams. */

@@ -167,8 +167,7 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
                           const char *out, gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
-    gf_status status = test_run_files(&(test_files){engine, filter, settings, paths, out}, error);
-    return status;
+    return test_run_files(&(test_files){engine, filter, settings, paths, out}, error);
 }
 
 TEST(rejects_invalid_paths) {
@@ -194,9 +193,7 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
                             gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
     AUTO(settings) gf_settings *settings = test_settings(filter, text);
-    gf_status status =
-        test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8}, error);
-    return status;
+    return test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8}, error);
 }
 
 TEST(rejects_invalid_memory) {

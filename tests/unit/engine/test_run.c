@@ -41,10 +41,9 @@ static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
                           const gf_file_options *options, gf_result **result, gf_error *error) {
     const char *const paths[1] = {in_directory("in.pgm")};
     AUTO(engine) gf_engine *engine = open_engine(max_memory);
-    gf_status status = test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, paths,
-                                                    NULL, options, .result = result},
-                                      error);
-    return status;
+    return test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, paths, NULL,
+                                        options, .result = result},
+                          error);
 }
 
 /* ---- all outputs or none --------------------------------------------------------------------- */
@@ -290,10 +289,9 @@ static void append_byte(void) {
 TEST(detects_changed_files) {
     static void (*const changes[])(void) = {replace, touch, touch_within_a_second, append_byte};
     assert_ok(measure_changed(keep, &why));
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         assert_error(measure_changed(changes[i], &why), GF_FAILED,
                      "/in.pgm: changed while it was read; run again");
-    }
 }
 
 /* An output that cannot be written is rejected before the image is read. */

@@ -121,11 +121,10 @@ static gf_status try_filter(const char *name, const char *out, gf_error *error) 
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     const gf_file_options options = {.page = GF_ALL_PAGES};
     AUTO(result) gf_result *result = NULL;
-    const gf_status status =
-        test_run_files(&(test_files){engine, filter, settings, in, out ? in_directory(out) : NULL,
-                                     &options, .result = &result},
-                       error);
-    return status;
+    return test_run_files(&(test_files){engine, filter, settings, in,
+                                        out ? in_directory(out) : NULL, &options,
+                                        .result = &result},
+                          error);
 }
 
 TEST(refuses_what_loses_pages) {

@@ -541,13 +541,12 @@ TEST(rejects_invalid_settings) {
         {"channel=b", 2, "the image is grey"},
     };
     static const uint8_t pixel[4];
-    for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
+    for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++)
         assert_error(test_measure_error("hist", invalid[i].text,
                                         (gf_format){1, 1, invalid[i].channels, GF_U8,
                                                     invalid[i].channels % 2 == 0},
                                         pixel, 0, &why),
                      GF_USAGE, invalid[i].part);
-    }
     AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     static const char *const ranges[] = {"1",    "1,1", "2,1", "nan,1",          "0,inf",
                                          "1,2,", ",2",  "1;2", "-1e308,1.7e308", "0x1,2"};
@@ -579,8 +578,7 @@ TEST(payloads_that_exceed_their_memory_are_rejected) {
     assert_ok(gf_plan_new(hist, settings, &format, &plan, NULL));
     const size_t stride = hist->payload->bytes(plan, 2);
     AUTO(free)
-    gf_payloads golden = {calloc(2, stride), stride, 2},
-                got = {calloc(2, stride), stride, 2};
+    gf_payloads golden = {calloc(2, stride), stride, 2}, got = {calloc(2, stride), stride, 2};
     assert_non_null(golden.data);
     assert_non_null(got.data);
     char where[200] = "";

@@ -85,7 +85,7 @@ TEST(streams_by_hand) {
     };
     static decoded got;
     test_random random = {1};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int wide = 0; wide < 2; wide++) {
             run((const unsigned char *)cases[i].stream, cases[i].size, GF_ISA_PORTABLE, wide, 0,
                 &random, &got);
@@ -93,7 +93,6 @@ TEST(streams_by_hand) {
                 memcmp(got.bytes, cases[i].output, got.size) != 0)
                 fail_msg("case %zu: result %d, %zu bytes", i, (int)got.result, got.size);
         }
-    }
 }
 
 /* Fill with random bytes of a random distribution, runs and repetitions. */
@@ -174,7 +173,7 @@ TEST(results_equal_those_of_zlib) {
         if (wanted_size > MAX_OUTPUT - GF_INFLATE_RESERVE)
             continue;
         valid ? accepted++ : rejected++;
-        for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++) {
+        for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++)
             for (int variant = 0; variant < 4 && gf_isa_available(isa); variant++) {
                 run(stream, size, isa, variant & 1,
                     variant & 2 ? 1 + (size_t)test_below(&random, 2000) : 0, &random, &got);
@@ -184,7 +183,6 @@ TEST(results_equal_those_of_zlib) {
                              (unsigned long)round, (int)isa, variant, (int)got.result, got.size,
                              wanted_size);
             }
-        }
     }
     print_message("%lu accepted, %lu rejected\n", (unsigned long)accepted, (unsigned long)rejected);
     assert_true(accepted > rounds / 8 && rejected > rounds / 8);

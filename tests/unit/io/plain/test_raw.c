@@ -155,7 +155,7 @@ TEST(reads_standard_input) {
 
 TEST(reads_the_same_pixels_with_any_threads) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
-    for (size_t t = 0; t < 3; t++) {
+    for (size_t t = 0; t < 3; t++)
         for (int big = 0; big <= 1; big++) {
             const gf_raw raw = {{1001, 900, 3, types[t], false}, 777, big == 1};
             const size_t size = gf_type_bytes(types[t]);
@@ -173,7 +173,6 @@ TEST(reads_the_same_pixels_with_any_threads) {
                 assert_loads(in_directory("x.raw"), &limits, 400, &raw.format, pixels);
             }
         }
-    }
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -197,8 +196,8 @@ TEST(writes_exact_bytes) {
 /* Every type and number of channels; small images, and one large enough for several threads. */
 TEST(reads_all_formats_that_it_writes) {
     static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
-    for (uint32_t channels = 1; channels <= 4; channels++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    for (uint32_t channels = 1; channels <= 4; channels++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int type = GF_U8; type <= GF_F32; type++) {
                 const gf_raw raw = {
                     {sizes[s][0], sizes[s][1], channels, (gf_type)type, channels % 2 == 0},
@@ -211,8 +210,6 @@ TEST(reads_all_formats_that_it_writes) {
                                      300, &why));
                 assert_loads(in_directory("x.raw"), &limits, 300, &raw.format, pixels);
             }
-        }
-    }
 }
 
 int main(void) {

@@ -22,7 +22,7 @@ TEST(swaps_any_number_of_bytes) {
     uint32_t seed = 1;
     for (size_t i = 0; i < sizeof in; i++)
         in[i] = (unsigned char)next_random(&seed);
-    for (size_t count = 0; count < 130; count++) {
+    for (size_t count = 0; count < 130; count++)
         for (size_t shift = 0; shift < 3; shift++) {
             memset(out, PAINT, sizeof out);
             memset(expected, PAINT, sizeof expected);
@@ -51,7 +51,6 @@ TEST(swaps_any_number_of_bytes) {
             gf_copy_order(out + 1, in + shift, count, 4, gf_host_is_little());
             assert_memory_equal(out, expected, sizeof out);
         }
-    }
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -102,13 +101,12 @@ TEST(reads_the_same_pixels_with_any_threads) {
         size_t size;
         AUTO(free) unsigned char *file = make_file(format, pixels, &size);
         put_bytes(in_directory(name_of(format)), file, size);
-        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++)
             for (uint64_t strips = 1; strips <= 3; strips += 2) {
                 const gf_limits limits = {.threads = threads[t]};
                 assert_loads(in_directory(name_of(format)), &limits, format->height / strips + 1,
                              format, pixels);
             }
-        }
     }
 }
 
@@ -144,7 +142,7 @@ TEST(reports_the_first_missing_row) {
     AUTO(free) unsigned char *pixels = random_pixels(&format, 6), *got = test_alloc(1100 * 3000);
     size_t size;
     AUTO(free) unsigned char *file = make_file(&format, pixels, &size);
-    for (uint32_t threads = 1; threads < 9; threads += 7) {
+    for (uint32_t threads = 1; threads < 9; threads += 7)
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
             const gf_limits limits = {.threads = threads};
             put_bytes(in_directory("x.pam"), file, size);
@@ -153,7 +151,6 @@ TEST(reports_the_first_missing_row) {
             assert_error(source->ops->read(source, got, stride, 3000, &why), GF_FAILED,
                          "x.pam: the file ends too early, in row 1766 of 3000");
         }
-    }
 }
 
 /* Data after an image on standard input remains for the next reader. */
@@ -283,7 +280,7 @@ static void must(bool ok, const char *what) {
 /* Check that a full file system causes no signal, leaves no file, and returns the same error at
  * every size. */
 static void fill_the_disk(void) {
-    for (uint64_t height = 100; height < 8000; height += 700) {
+    for (uint64_t height = 100; height < 8000; height += 700)
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
             const gf_format format = {1000, height, 1, GF_U8, false};
             AUTO(free) unsigned char *pixels = random_pixels(&format, 9);
@@ -299,7 +296,6 @@ static void fill_the_disk(void) {
                 must(count_files(true) == 1, "no output, or another file was left");
             }
         }
-    }
 }
 
 TEST(writes_in_memory) {

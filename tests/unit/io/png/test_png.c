@@ -29,8 +29,8 @@ TEST(reads_all_types_and_depths) {
                                    {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
     static const uint32_t sizes[][2] = {{1, 1}, {1, 7}, {7, 1}, {5, 3}, {33, 17}};
     uint32_t seed = 0;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int flags = 0; flags < 4; flags++) {
                 bool transparent = (flags & 2) != 0;
                 if (transparent && kinds[k][0] >= 4)
@@ -44,12 +44,10 @@ TEST(reads_all_types_and_depths) {
                                        .idat_bytes = s == 4 ? 20 : 0,
                                        .seed = seed++});
             }
-        }
-    }
 }
 
 TEST(reads_indices_past_the_palette_as_black) {
-    for (int flags = 0; flags < 4; flags++) {
+    for (int flags = 0; flags < 4; flags++)
         for (int depth = 1; depth <= 8; depth *= 2)
             check_read(&(png_spec){.width = 40,
                                    .height = 9,
@@ -58,7 +56,6 @@ TEST(reads_indices_past_the_palette_as_black) {
                                    .palette_count = 1,
                                    .interlaced = (flags & 1) != 0,
                                    .transparent = (flags & 2) != 0});
-    }
 }
 
 /* An intact tRNS chunk in the wrong position, or after another tRNS chunk. libpng drops it. */
@@ -99,16 +96,14 @@ TEST(drops_misplaced_transparent_colours) {
 
 TEST(writes_all_formats) {
     static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {37, 11}, {700, 120}};
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        for (uint32_t channels = 1; channels <= 4; channels++) {
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
             for (int type = GF_U8; type <= GF_U16; type++) {
                 const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type,
                                           channels % 2 == 0};
                 AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
                 assert_round_trip(path(), &format, pixels);
             }
-        }
-    }
 }
 
 TEST(writes_every_level) {

@@ -8,8 +8,7 @@ static gf_status load_bytes(const void *data, size_t size, const gf_limits *limi
     gf_format format;
     AUTO(free) unsigned char *pixels;
     put_bytes(path(), data, size);
-    gf_status status = load_image(path(), limits, 4, &format, &pixels, NULL, error);
-    return status;
+    return load_image(path(), limits, 4, &format, &pixels, NULL, error);
 }
 
 TEST(reports_truncation_everywhere) {
@@ -25,12 +24,11 @@ TEST(reports_truncation_everywhere) {
                                .extras = carried,
                                .extra_count = CARRIED};
         png_make(&spec, &file, NULL, NULL);
-        for (size_t size = 0; size < file.size; size++) {
+        for (size_t size = 0; size < file.size; size++)
             assert_error(load_bytes(file.data, size, NULL, &why), GF_FAILED,
                          size == 0  ? "x.png: the file is empty"
                          : size < 8 ? "x.png: unsupported image format"
                                     : "x.png: the PNG ends too early");
-        }
     }
 }
 
@@ -54,10 +52,9 @@ TEST(reports_flipped_bytes) {
 }
 
 static size_t find(const png_bytes *file, const char *name) {
-    for (size_t i = 0; i + 4 <= file->size; i++) {
+    for (size_t i = 0; i + 4 <= file->size; i++)
         if (memcmp(file->data + i, name, 4) == 0)
             return i;
-    }
     fail_msg("no %s", name);
     return 0;
 }

@@ -12,8 +12,7 @@ static const png_spec plain = {.width = 40, .height = 30, .color = 2, .depth = 8
 static bool is_scanned(png_spec spec, gf_png_scan *scan) {
     AUTO(free) png_bytes file;
     png_make(&spec, &file, NULL, NULL);
-    const bool accepted = gf_png_scan_file(file.data, file.size, scan);
-    return accepted;
+    return gf_png_scan_file(file.data, file.size, scan);
 }
 
 TEST(scans_plain_files_only) {

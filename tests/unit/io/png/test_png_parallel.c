@@ -22,14 +22,13 @@ static void make_raw(test_random *random, unsigned char *to, size_t n) {
         const size_t length = run < left ? run : left;
         const uint64_t choice = test_below(random, 12);
         const size_t back = 1 + (size_t)test_below(random, i < 40000 ? i + 1 : 40000);
-        for (size_t k = i; k < i + length; k++) {
+        for (size_t k = i; k < i + length; k++)
             if (choice < noise)
                 to[k] = (unsigned char)(test_below(random, range) * test_below(random, range) >> 8);
             else if (choice == 11)
                 to[k] = (unsigned char)run;
             else
                 to[k] = k >= back ? to[k - back] : 0;
-        }
         i += length;
     }
 }

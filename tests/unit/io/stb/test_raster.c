@@ -531,14 +531,13 @@ TEST(reads_hdr_to_the_last_byte) {
             assert_int_not_equal(small_read(&raster, file.data, cut, 1, &pixels), GF_RASTER_READ);
             free(pixels);
         }
-        for (size_t i = 0; i < file.size; i++) {
+        for (size_t i = 0; i < file.size; i++)
             for (unsigned bit = 0; bit < 8; bit++) {
                 file.data[i] ^= (unsigned char)(1u << bit);
                 (void)small_read(&raster, file.data, file.size, 1, &pixels);
                 file.data[i] ^= (unsigned char)(1u << bit);
                 free(pixels);
             }
-        }
     }
 }
 

@@ -33,7 +33,7 @@ pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
 TEST(kills_a_child_if_waiting_fails) {
     static const int causes[] = {EIO, EINVAL, EPERM, ENOSYS};
     static const int times[] = {1, 1000};
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
             gf_sandbox_end end = GF_SANDBOX_DONE;
             char message[200];
@@ -48,7 +48,6 @@ TEST(kills_a_child_if_waiting_fails) {
             assert_string_equal(why.message, message);
             assert_false(children_left());
         }
-    }
 }
 
 /* Check the result after many interrupted waits, and after other code has reaped the child. */

@@ -10,8 +10,7 @@ static gf_status load_bytes(const char *name, const void *data, size_t size,
     gf_format format;
     AUTO(free) unsigned char *pixels;
     put_bytes(in_directory(name), data, size);
-    gf_status status = load_image(in_directory(name), limits, 4, &format, &pixels, NULL, error);
-    return status;
+    return load_image(in_directory(name), limits, 4, &format, &pixels, NULL, error);
 }
 
 /* ---- round trips ----------------------------------------------------------------------------- */

@@ -170,7 +170,7 @@ static char *expect(const struct example *example, const char *kind, size_t *siz
 }
 
 TEST(writes_the_expected_bytes) {
-    for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
+    for (size_t e = 0; e < sizeof examples / sizeof *examples; e++)
         for (size_t k = 0; k < 3; k++) {
             size_t size;
             if (strcmp(kinds[k], "npy") == 0 && !gf_host_is_little())
@@ -184,7 +184,6 @@ TEST(writes_the_expected_bytes) {
             AUTO(free) char *want = expect(&examples[e], kinds[k], &size);
             assert_bytes(path, want, size);
         }
-    }
 }
 
 TEST(writes_no_samples) {

@@ -144,7 +144,7 @@ TEST(requires_the_count_first) {
 }
 
 TEST(rejects_a_wrong_count) {
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 3; k++)
         for (uint64_t announced = 3; announced <= 5; announced += 2) {
             char part[64];
             gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k], &grey8);
@@ -156,7 +156,6 @@ TEST(rejects_a_wrong_count) {
             gf_sample_sink_close(sink);
             assert_int_equal(count_files(false), 0);
         }
-    }
     gf_sample_sink *sink = open_sink(in_directory("late"), "csv", &grey8);
     put_grey8(sink);
     assert_int_equal(gf_sample_sink_count(sink, 4, &why), GF_FAILED);
@@ -217,10 +216,9 @@ TEST(reports_a_full_device) {
 static bool past_a_limit(void) {
     const struct rlimit limit = {60, 60};
     bool ok = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
-    for (size_t k = 0; k < 3 && ok; k++) {
+    for (size_t k = 0; k < 3 && ok; k++)
         ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4, &why) == GF_FAILED &&
              strstr(why.message, "/a: cannot write: File too large") != NULL;
-    }
     return ok;
 }
 

@@ -138,8 +138,7 @@ static gf_status check_items(const char *name, const void *data, size_t size, co
     gf_metadata_add(&metadata, name, false, data, size);
     if (second)
         gf_metadata_add(&metadata, second, false, "", 1);
-    const gf_status status = gf_srgb_check(&metadata, "x.png", error);
-    return status;
+    return gf_srgb_check(&metadata, "x.png", error);
 }
 
 TEST(reads_descriptions_of_profiles) {

@@ -566,9 +566,8 @@ static atomic_uint reads;
 int clock_gettime(clockid_t clock, struct timespec *time) {
     static atomic_long passed;
     const int result = (int)syscall(SYS_clock_gettime, clock, time);
-    if (clock == CLOCK_THREAD_CPUTIME_ID) {
+    if (clock == CLOCK_THREAD_CPUTIME_ID)
         time->tv_sec += atomic_fetch_add(&passed, clock_step) + clock_step;
-    }
     return result;
 }
 

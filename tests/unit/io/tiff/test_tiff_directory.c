@@ -144,8 +144,7 @@ static gf_status read_copy(gf_tiff_list *list, const unsigned char *data, size_t
                            uint32_t groups, gf_error *error) {
     AUTO(free) unsigned char *copy = test_alloc(size ? size : 1);
     memcpy(copy, data, size);
-    const gf_status status = gf_tiff_list_read(list, copy, size, groups, error);
-    return status;
+    return gf_tiff_list_read(list, copy, size, groups, error);
 }
 
 TEST(reads_every_form) {

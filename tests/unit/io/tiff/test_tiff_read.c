@@ -567,8 +567,7 @@ static gf_status read_all(const char *path, uint32_t threads, gf_error *error) {
     const gf_limits limits = {.threads = threads, .segment = 50000};
     AUTO(free) unsigned char *pixels;
     gf_format format;
-    const gf_status status = load_image(path, &limits, 2, &format, &pixels, NULL, error);
-    return status;
+    return load_image(path, &limits, 2, &format, &pixels, NULL, error);
 }
 
 /* The message names the first damaged rows, for any number of threads. */
