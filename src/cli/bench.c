@@ -30,12 +30,10 @@ typedef struct gf_bench_row {
 
 /* One filter with some settings. */
 typedef struct gf_bench_item {
-    const gf_filter *filter;
     const char *name;       /* filter and settings: "hist bins=8" */
     const char *text;       /* the settings; "" for the defaults */
-    gf_settings *settings;  /* as given */
+    gf_run_input run;       /* with the settings as given */
     gf_settings *effective; /* including derived values, for JSON */
-    gf_format drawn;        /* format of the output image; width 0: none */
     gf_bench_row rows[MAX_TARGETS];
 } gf_bench_item;
 
@@ -73,31 +71,12 @@ static gf_status bench_add_target(gf_bench *bench, const char *name, gf_engine_o
     return status;
 }
 
-/* Add one target per device in the list, or per usable device if list is NULL or "all". */
-static gf_status bench_add_cuda(gf_bench *bench, const gf_engine_options *options, const char *list,
-                                gf_error *error) {
-    const bool all = !list || strcmp(list, "all") == 0;
-    gf_status status = GF_OK;
-    char name[48];
-    while (!all && list && !status) {
-        snprintf(name, sizeof name, "cuda %.*s", (int)strcspn(list, ","), list);
-        status = bench_add_target(bench, name, *options, error);
-        list = strchr(list, ',');
-        list = list ? list + 1 : NULL;
-    }
-    for (size_t i = 0; all && i < bench->machine.count && !status; i++) {
-        snprintf(name, sizeof name, "cuda %" PRIu32, bench->machine.devices[i].index);
-        if (bench->machine.devices[i].usable)
-            status = bench_add_target(bench, name, *options, error);
-    }
-    return status;
-}
-
 static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error *error) {
     const char *backend = gf_settings_text(line->filter, "backend");
     const char *devices = line->options.engine.devices;
     char name[48];
     const bool cpu = strcmp(backend, "cuda") != 0, cuda = strcmp(backend, "cpu") != 0;
+    const bool all = !devices || strcmp(devices, "all") == 0; /* usable devices */
     const uint32_t threads = line->options.threads ? line->options.threads : gf_cores();
     gf_engine_options options = {.backend = "golden",
                                  .simd = line->options.engine.simd,
@@ -120,8 +99,17 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
     if (!status && cpu && threads > 1)
         status = bench_add_target(bench, name, options, error);
     options.backend = "cuda";
-    if (!status && cuda)
-        status = bench_add_cuda(bench, &options, devices, error);
+    for (size_t i = 0; i < bench->machine.count && cuda && all && !status; i++) {
+        snprintf(name, sizeof name, "cuda %" PRIu32, bench->machine.devices[i].index);
+        if (bench->machine.devices[i].usable)
+            status = bench_add_target(bench, name, options, error);
+    }
+    for (const char *at = cuda && !all ? devices : NULL; at && !status;) {
+        snprintf(name, sizeof name, "cuda %.*s", (int)strcspn(at, ","), at);
+        status = bench_add_target(bench, name, options, error);
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
     if (!status && bench->target_count == 1)
         status =
             gf_set_error(error, GF_NO_BACKEND,
@@ -134,32 +122,29 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
 /* Add an item; operand: "hist" or "hist bins=8 extract=3". */
 static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error) {
     gf_bench_item *item = &bench->items[bench->item_count];
+    gf_step_info step;
     char name[32];
     const size_t length = strcspn(operand, " ");
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name),
-             operand);
-    item->filter = gf_filter_find(name);
-    item->name = operand;
+    snprintf(name, sizeof name, "%.*s", (int)length, operand);
     if ((int)strlen(operand) > bench->name_width)
         bench->name_width = (int)strlen(operand);
+    item->name = operand;
     item->text = operand + length + strspn(operand + length, " ");
-    if (!item->filter)
+    item->run = (gf_run_input){.filter = gf_filter_find(name), .in = bench->format};
+    if (!item->run.filter)
         return gf_set_error(error, GF_USAGE, "bench: '%s': no such filter; see 'gpufilter --help'",
                             operand);
-    const gf_filter_info *info = gf_filter_describe(item->filter);
-    item->settings = gf_settings_new(info->params, info->param_count);
+    const gf_filter_info *info = gf_filter_describe(item->run.filter);
+    item->run.settings = gf_settings_new(info->params, info->param_count);
     bench->item_count++;
-    if (!item->settings)
+    if (!item->run.settings)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
-    gf_step steps[GF_CLI_MAX_STEPS];
-    gf_step_info step[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
-    gf_job job = gf_cli_job_of(item->filter, item->settings, steps);
-    job.format = bench->format;
-    gf_status status = gf_settings_apply_case(item->settings, item->text, error);
-    if (!status)
-        status = gf_job_inspect(&job, step, error);
-    item->drawn = step[0].out;
-    item->effective = step[0].effective;
+    gf_status status = gf_settings_apply_case(item->run.settings, item->text, error);
+    if (status)
+        return status;
+    status = gf_cli_inspect(item->run.filter, item->run.settings, &bench->format, &step, error);
+    item->run.drawn = step.out;
+    item->effective = step.effective;
     return status;
 }
 
@@ -177,19 +162,6 @@ static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *e
                                               : gf_filter_describe(gf_filter_at(i))->name,
                           error);
     return status;
-}
-
-/* Return the format of the images. The aspect ratio is 3:2: 24 MP are 6000x4000. */
-static gf_format choose_format(const gf_settings *settings) {
-    const uint64_t pixels = (uint64_t)gf_settings_int(settings, "size") * 1000000;
-    gf_format format = {.width = 1,
-                        .channels = (uint32_t)gf_settings_int(settings, "channels"),
-                        .type = (gf_type)gf_settings_choice(settings, "type")};
-    format.alpha = format.channels % 2 == 0;
-    while (2 * format.width * format.width < 3 * pixels)
-        format.width++;
-    format.height = pixels / format.width;
-    return format;
 }
 
 static gf_status allocate_image(const gf_format *format, void **image, gf_error *error) {
@@ -269,32 +241,29 @@ static void print_number(const char *name, double number) {
     printf(number > 0 ? "%.6g" : "null", number);
 }
 
-static void bench_json_row(const gf_bench *bench, const gf_bench_item *item, size_t t) {
-    const gf_bench_row *row = &item->rows[t];
-    printf("{\"filter\": \"%s\"", gf_filter_describe(item->filter)->name);
-    gf_json_string(stdout, "settings", item->text);
-    gf_json_settings(stdout, gf_filter_describe(item->filter), item->effective);
-    gf_json_string(stdout, "target", bench->targets[t].name);
-    gf_json_string(stdout, "backend", row->report.backend);
-    gf_json_string(stdout, "device", row->report.device);
-    print_number("seconds", row_seconds(row));
-    for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
-        print_number(gf_names(GF_NAMES_STAGE)[stage], stage_seconds(row, stage));
-    gf_json_count(stdout, "runs", row->runs);
-    printf(", \"matches_golden\": %s}", row->differs ? "false" : "true");
-}
-
 static void bench_print_json(const gf_bench *bench) {
     printf("{\"schema\": \"gpufilter-bench\", \"schema_version\": 4, \"program\": \"%s\"",
            gf_version());
     gf_machine_json(&bench->machine);
     gf_json_format(stdout, &bench->format);
     printf(", \"filters\": [");
-    for (size_t i = 0; i < bench->item_count; i++)
-        for (size_t t = 0; t < bench->target_count; t++) {
-            printf("%s", i || t ? ", " : "");
-            bench_json_row(bench, &bench->items[i], t);
-        }
+    for (size_t i = 0; i < bench->item_count * bench->target_count; i++) {
+        const gf_bench_item *item = &bench->items[i / bench->target_count];
+        const gf_filter_info *info = gf_filter_describe(item->run.filter);
+        const size_t t = i % bench->target_count;
+        const gf_bench_row *row = &item->rows[t];
+        printf("%s{\"filter\": \"%s\"", i ? ", " : "", info->name);
+        gf_json_string(stdout, "settings", item->text);
+        gf_json_settings(stdout, info, item->effective);
+        gf_json_string(stdout, "target", bench->targets[t].name);
+        gf_json_string(stdout, "backend", row->report.backend);
+        gf_json_string(stdout, "device", row->report.device);
+        print_number("seconds", row_seconds(row));
+        for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
+            print_number(gf_names(GF_NAMES_STAGE)[stage], stage_seconds(row, stage));
+        gf_json_count(stdout, "runs", row->runs);
+        printf(", \"matches_golden\": %s}", row->differs ? "false" : "true");
+    }
     printf("]}\n");
 }
 
@@ -305,32 +274,19 @@ static int compare_reports(const void *a, const void *b) {
     return (x->total_seconds > y->total_seconds) - (x->total_seconds < y->total_seconds);
 }
 
-/* Run an item on a target once. Reuse the output image of *made. */
-static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size_t t,
-                          gf_run_output *made, gf_report *report, gf_error *error) {
-    const size_t stride = gf_row_bytes(&bench->format);
-    const gf_run_input input = {.filter = item->filter,
-                                .settings = item->settings,
-                                .in = bench->format,
-                                .drawn = item->drawn,
-                                .images = {{bench->images[0], stride}, {bench->images[1], stride}}};
-    if (item->drawn.width && !made->image && allocate_image(&item->drawn, &made->image, error))
-        return GF_FAILED;
-    return gf_run_output_make(bench->targets[t].engine, &input, made, report, error);
-}
-
 /* Time an item on a target: golden once, others at least MIN_RUNS times after a warm-up run. */
 static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, gf_run_output *made,
                           gf_error *error) {
     gf_bench_row *row = &item->rows[t];
     gf_report reports[MAX_RUNS];
     double spent = 0;
-    gf_status status = run_item(bench, item, t, made, &reports[0], error);
     row->runs = t == 0;
+    gf_status status =
+        gf_run_output_make(bench->targets[t].engine, &item->run, made, &reports[0], error);
     while (!status && t && row->runs < MAX_RUNS &&
            (row->runs < MIN_RUNS || spent < bench->seconds)) {
         gf_report *report = &reports[row->runs++];
-        status = run_item(bench, item, t, made, report, error);
+        status = gf_run_output_make(bench->targets[t].engine, &item->run, made, report, error);
         spent += report->total_seconds;
     }
     qsort(reports, row->runs, sizeof reports[0], compare_reports);
@@ -342,10 +298,17 @@ static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, 
 static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error) {
     gf_run_output want = {0}, got = {0};
     gf_status status = GF_OK;
+    for (int i = 0; i < 2; i++)
+        item->run.images[i] = (gf_pixels){bench->images[i], gf_row_bytes(&bench->format)};
     for (size_t t = 0; t < bench->target_count && !status; t++) {
-        status = time_row(bench, item, t, t ? &got : &want, error);
-        const gf_differences found =
-            !status && t ? gf_run_output_compare(&item->drawn, &want, &got) : (gf_differences){0};
+        gf_run_output *made = t ? &got : &want;
+        if (item->run.drawn.width)
+            status = allocate_image(&item->run.drawn, &made->image, error);
+        if (!status)
+            status = time_row(bench, item, t, made, error);
+        const gf_differences found = !status && t
+                                         ? gf_run_output_compare(&item->run.drawn, &want, &got)
+                                         : (gf_differences){0};
         item->rows[t].differs = found.count;
         bench->differs = bench->differs || found.count;
         fflush(stdout);
@@ -362,24 +325,19 @@ static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void free_bench(gf_bench *bench) {
-    for (size_t i = 0; i < bench->target_count; i++)
-        gf_engine_close(bench->targets[i].engine);
-    for (size_t i = 0; i < bench->item_count; i++) {
-        gf_settings_free(bench->items[i].settings);
-        gf_settings_free(bench->items[i].effective);
-    }
-    free(bench->items);
-    free(bench->images[0]);
-    free(bench->images[1]);
-}
-
 /* Text rows are printed as soon as they are measured, JSON at the end. */
 static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
-    gf_bench bench = {.format = choose_format(line->filter),
+    gf_bench bench = {.format = {.channels = (uint32_t)gf_settings_int(line->filter, "channels"),
+                                 .type = (gf_type)gf_settings_choice(line->filter, "type")},
                       .name_width = 12,
                       .seconds = (double)gf_settings_float(line->filter, "seconds"),
                       .json = line->options.json};
+    /* The aspect ratio is 3:2: 24 MP are 6000x4000. */
+    const uint64_t pixels = (uint64_t)gf_settings_int(line->filter, "size") * 1000000;
+    while (2 * bench.format.width * bench.format.width < 3 * pixels)
+        bench.format.width++;
+    bench.format.height = pixels / bench.format.width;
+    bench.format.alpha = bench.format.channels % 2 == 0;
     gf_status status = add_items(&bench, line, error);
     if (!status)
         status = open_targets(&bench, line, error);
@@ -393,7 +351,15 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
         bench_print_json(&bench);
     if (!status && bench.differs)
         status = GF_FAILED; /* the difference has been printed */
-    free_bench(&bench);
+    for (size_t i = 0; i < bench.target_count; i++)
+        gf_engine_close(bench.targets[i].engine);
+    for (size_t i = 0; i < bench.item_count; i++) {
+        gf_settings_free(bench.items[i].run.settings);
+        gf_settings_free(bench.items[i].effective);
+    }
+    free(bench.items);
+    free(bench.images[0]);
+    free(bench.images[1]);
     return status;
 }
 

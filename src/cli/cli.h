@@ -123,6 +123,11 @@ static inline gf_job gf_cli_job_of(const gf_filter *filter, const gf_settings *s
     return (gf_job){.steps = steps, .step_count = gf_filter_describe(filter)->makes_image ? 2 : 1};
 }
 
+/* Describe the step of a filter for images of a format. The caller frees info->effective. (json.c)
+ */
+gf_status gf_cli_inspect(const gf_filter *filter, const gf_settings *settings,
+                         const gf_format *format, gf_step_info *info, gf_error *error);
+
 /* ---- running a filter (filter.c), and on many files (batch.c) -------------------------------- */
 
 /* Run a filter command and print its report. Return GF_FAILED without a message if a test such as

@@ -108,7 +108,7 @@ typedef struct gf_differences {
 /* Input of a run of one filter in memory. */
 typedef struct gf_run_input {
     const gf_filter *filter;
-    const gf_settings *settings;
+    gf_settings *settings;
     gf_format in, drawn; /* of the input images and the output image; drawn.width 0: none */
     gf_pixels images[2];
 } gf_run_input;

@@ -287,10 +287,15 @@ const gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED] = {
     {"other", "other metadata"},
     {"depth", "bits per sample"}};
 
-static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
+gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
     const char *dropped[GF_CLI_DROPPED + 1] = {NULL};
     const gf_report *report = run->report;
     const gf_step_report made = gf_cli_outputs_of(run->steps);
+    gf_step_info step;
+    const gf_status status =
+        gf_cli_inspect(gf_filter_find(run->info->name), run->settings, &report->in, &step, error);
+    if (status)
+        return status;
     json_begin(file, run->info, run->inputs, run->output);
     gf_json_format(file, &report->in);
     gf_json_string(file, "backend", report->backend);
@@ -331,10 +336,12 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     gf_json_count(file, "bytes_out", made.out_bytes);
     fprintf(file, ", \"seconds\": %.6f", report->total_seconds);
     print_busy(file, report);
-    gf_json_settings(file, run->info, effective);
+    gf_json_settings(file, run->info, step.effective);
+    gf_settings_free(step.effective);
     if (run->result)
         print_result(file, run);
     fputs("}\n", file);
+    return GF_OK;
 }
 
 gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]) {
@@ -354,19 +361,13 @@ gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]) {
     return all;
 }
 
-gf_settings *gf_cli_effective(const gf_cli_run *run, gf_error *error) {
+gf_status gf_cli_inspect(const gf_filter *filter, const gf_settings *settings,
+                         const gf_format *format, gf_step_info *info, gf_error *error) {
     gf_step steps[GF_CLI_MAX_STEPS];
-    gf_step_info info[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
-    gf_job job = gf_cli_job_of(gf_filter_find(run->info->name), run->settings, steps);
-    job.format = run->report->in;
-    return gf_job_inspect(&job, info, error) ? NULL : info[0].effective;
-}
-
-gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
-    gf_settings *effective = gf_cli_effective(run, error);
-    if (!effective)
-        return error->status;
-    print_record(file, run, effective);
-    gf_settings_free(effective);
-    return GF_OK;
+    gf_step_info all[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
+    gf_job job = gf_cli_job_of(filter, settings, steps);
+    job.format = *format;
+    const gf_status status = gf_job_inspect(&job, all, error);
+    *info = all[0];
+    return status;
 }

@@ -524,22 +524,22 @@ static void report_busy(const gf_report *report) {
 /* Print the parameters with the values used, derived ones included: "gain=1.1 axis=x". */
 static void report_parameters(const gf_cli_run *run) {
     const gf_filter_info *info = run->info;
-    gf_settings *effective = gf_cli_effective(run, NULL);
-    if (!effective)
+    gf_step_info step;
+    if (gf_cli_inspect(gf_filter_find(info->name), run->settings, &run->report->in, &step, NULL))
         return;
     fputs("  parameters:", stderr);
     for (size_t i = 0; i < info->param_count; i++) {
         const gf_param *param = &info->params[i];
         const bool flag = param->type == GF_PARAM_FLAG;
-        const char *text = gf_settings_text(effective, param->name);
-        if (flag ? !gf_settings_flag(effective, param->name) : !text)
+        const char *text = gf_settings_text(step.effective, param->name);
+        if (flag ? !gf_settings_flag(step.effective, param->name) : !text)
             continue;
         fprintf(stderr, " %s%s", param->name, flag ? "" : "=");
         if (!flag)
             gf_cli_print_text(stderr, text);
     }
     putc('\n', stderr);
-    gf_settings_free(effective);
+    gf_settings_free(step.effective);
 }
 
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {

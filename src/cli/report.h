@@ -115,9 +115,6 @@ void gf_json_format(FILE *file, const gf_format *format);
 /* Append "parameters": an object of all parameters of a filter. */
 void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 
-/* Return the settings of a run with the values that the filter derives. The caller frees them. NULL
- * on failure. */
-gf_settings *gf_cli_effective(const gf_cli_run *run, gf_error *error);
 /* Print the record of a run as one line. Its last member, "result", is the same for every backend.
  * Print nothing on failure. */
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);

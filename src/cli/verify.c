@@ -86,10 +86,8 @@ typedef struct gf_verify_job {
     uint64_t image; /* job number within the filter */
     gf_verify_filter *entry;
     size_t case_index; /* index of the case */
-    gf_settings *settings;
-    gf_format in, out;
     gf_random random;
-    gf_pixels inputs[2];
+    gf_run_input input;
     void *generated[2]; /* generated inputs; NULL for the file */
     gf_run_output want, got;
     char config[64]; /* configuration of the last run: " (threads 2, rows per strip 0)" */
@@ -112,7 +110,7 @@ static void note_job(gf_verify *verify, const gf_verify_job *job, const char *ta
     const gf_filter_info *info = job->entry->info;
     char format[64], image[320];
     gf_error finding;
-    gf_format_text(&job->in, format, sizeof format);
+    gf_format_text(&job->input.in, format, sizeof format);
     if (verify->file)
         snprintf(image, sizeof image, "%.300s", verify->file);
     else
@@ -127,90 +125,79 @@ static void note_job(gf_verify *verify, const gf_verify_job *job, const char *ta
 
 /* ---- selection of jobs ----------------------------------------------------------------------- */
 
-/* Set the output format. *bytes: memory of the result. */
-static gf_status inspect_job(gf_verify_job *job, uint64_t *bytes, gf_error *error) {
-    gf_step steps[GF_CLI_MAX_STEPS];
-    gf_step_info info[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
-    gf_job what = gf_cli_job_of(job->entry->filter, job->settings, steps);
-    what.format = job->in;
-    const gf_status status = gf_job_inspect(&what, info, error);
-    if (status)
-        return status;
-    job->out = info[0].out;
-    *bytes = info[0].result_bytes;
-    gf_settings_free(info[0].effective);
-    return GF_OK;
-}
-
 /* Create the settings and the output format. GF_USAGE: the case does not support the image. */
 static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
     const gf_filter_info *info = job->entry->info;
-    uint64_t bytes;
-    job->settings = gf_settings_new(info->params, info->param_count);
-    if (!job->settings)
+    gf_run_input *input = &job->input;
+    gf_step_info step = {.result_bytes = 0};
+    input->settings = gf_settings_new(info->params, info->param_count);
+    if (!input->settings)
         return gf_set_error(error, GF_FAILED, "%s: out of memory", info->name);
-    gf_status status = gf_settings_apply_case(job->settings, info->cases[job->case_index], error);
+    gf_status status = gf_settings_apply_case(input->settings, info->cases[job->case_index], error);
     if (status == GF_USAGE)
         status = GF_FAILED; /* the case is invalid for every image */
     if (!status)
-        status = inspect_job(job, &bytes, error);
-    if (!status && bytes > MAX_RESULT) {
-        job->in.height = 1 + (uint64_t)((double)job->in.height * MAX_RESULT / (double)bytes);
-        status = inspect_job(job, &bytes, error);
+        status = gf_cli_inspect(input->filter, input->settings, &input->in, &step, error);
+    if (!status && step.result_bytes > MAX_RESULT) {
+        const double fit = (double)MAX_RESULT / (double)step.result_bytes;
+        gf_settings_free(step.effective);
+        input->in.height = 1 + (uint64_t)((double)input->in.height * fit);
+        status = gf_cli_inspect(input->filter, input->settings, &input->in, &step, error);
     }
+    input->drawn = step.out;
+    gf_settings_free(step.effective);
     if (status)
-        gf_settings_free(job->settings);
+        gf_settings_free(input->settings);
     return status;
 }
 
-/* Return the unfinished filter with the fewest samples; NULL: none. A file runs each case once. */
-static gf_verify_filter *choose_filter(gf_verify *verify) {
-    gf_verify_filter *chosen = NULL;
-    for (size_t i = 0; i < verify->filter_count; i++) {
-        gf_verify_filter *entry = &verify->filters[i];
-        const bool enough = verify->file
-                                ? entry->next >= entry->case_count
-                                : entry->next >= entry->small && verify->planned >= verify->goal;
-        if (entry->case_count && !enough && (!chosen || entry->tried < chosen->tried))
-            chosen = entry;
-    }
-    return chosen;
-}
-
-/* Take the next job. Return false if there is none. The caller holds the lock. */
+/* Take the next job, of the unfinished filter with the fewest samples. Return false if there is
+ * none. A file runs each case once. The caller holds the lock. */
 static bool next_job(gf_verify *verify, gf_verify_job *job) {
-    gf_verify_filter *entry;
-    while ((entry = choose_filter(verify))) {
-        const uint64_t image = entry->next++, round = image / entry->case_count;
+    for (;;) {
+        gf_verify_filter *chosen = NULL;
+        for (size_t i = 0; i < verify->filter_count; i++) {
+            gf_verify_filter *entry = &verify->filters[i];
+            const bool enough =
+                verify->file ? entry->next >= entry->case_count
+                             : entry->next >= entry->small && verify->planned >= verify->goal;
+            if (entry->case_count && !enough && (!chosen || entry->tried < chosen->tried))
+                chosen = entry;
+        }
+        if (!chosen)
+            return false;
+        const uint64_t image = chosen->next++, round = image / chosen->case_count;
         gf_error error;
         *job = (gf_verify_job){
             .image = image,
-            .entry = entry,
-            .case_index = image % entry->case_count,
-            .random = gf_random_start(verify->seed, (uint64_t)(entry - verify->filters), image)};
-        job->in = verify->file ? verify->format
-                               : gf_verify_format(&job->random, round, image < entry->small);
+            .entry = chosen,
+            .case_index = image % chosen->case_count,
+            .random = gf_random_start(verify->seed, (uint64_t)(chosen - verify->filters), image),
+            .input.filter = chosen->filter};
+        gf_format *in = &job->input.in;
+        *in = verify->file ? verify->format
+                           : gf_verify_format(&job->random, round, image < chosen->small);
         const gf_status status = prepare_job(job, &error);
-        const uint64_t samples = job->in.width * job->in.height * job->in.channels;
-        entry->tried += verify->file ? 0 : samples;
+        const uint64_t samples = verify->file ? 0 : in->width * in->height * in->channels;
+        chosen->tried += samples;
         if (!status) {
-            entry->ran += !entry->seen[job->case_index];
-            entry->seen[job->case_index] = true;
-            verify->planned += verify->file ? 0 : samples * verify->target_count;
+            chosen->ran += !chosen->seen[job->case_index];
+            chosen->seen[job->case_index] = true;
+            verify->planned += samples * verify->target_count;
             return true;
         }
         if (status != GF_USAGE)
-            note_finding(verify, entry, &error, true);
+            note_finding(verify, chosen, &error, true);
     }
-    return false;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* Generate the inputs and allocate the outputs of a job. Return false if out of memory. */
 static bool make_images(const gf_verify *verify, gf_verify_job *job) {
-    const size_t stride = gf_row_bytes(&job->in), bytes = stride * (size_t)job->in.height;
-    const size_t out_bytes = gf_row_bytes(&job->out) * (size_t)job->out.height;
+    gf_run_input *input = &job->input;
+    const size_t stride = gf_row_bytes(&input->in), bytes = stride * (size_t)input->in.height;
+    const size_t out_bytes = gf_row_bytes(&input->drawn) * (size_t)input->drawn.height;
     for (uint32_t i = verify->file ? 1 : 0; i < job->entry->info->inputs; i++) {
         job->generated[i] = malloc(bytes); /* NOLINT: an image has at least one sample */
         if (!job->generated[i])
@@ -218,68 +205,52 @@ static bool make_images(const gf_verify *verify, gf_verify_job *job) {
     }
     const void *first = verify->file ? verify->pixels : job->generated[0];
     if (!verify->file)
-        gf_verify_fill(&job->in, job->generated[0], &job->random);
+        gf_verify_fill(&input->in, job->generated[0], &job->random);
     if (job->generated[1])
-        gf_verify_second(&job->in, first, job->generated[1], &job->random);
-    job->inputs[0] = (gf_pixels){first, stride};
-    job->inputs[1] = (gf_pixels){job->generated[1], stride};
+        gf_verify_second(&input->in, first, job->generated[1], &job->random);
+    input->images[0] = (gf_pixels){first, stride};
+    input->images[1] = (gf_pixels){job->generated[1], stride};
     if (!out_bytes)
         return true;
-    job->want.image = malloc(out_bytes);
+    job->want.image = calloc(1, out_bytes);
     job->got.image = malloc(out_bytes);
     return job->want.image && job->got.image;
 }
 
-static gf_status run_job(gf_engine *engine, const gf_verify_job *job, gf_run_output *made,
-                         gf_report *report, gf_error *error) {
-    const size_t stride = gf_row_bytes(&job->out);
-    if (made->image)
-        memset(made->image, 0xa5, stride * job->out.height); /* makes unwritten samples differ */
-    const gf_run_input input = {.filter = job->entry->filter,
-                                .settings = job->settings,
-                                .in = job->in,
-                                .drawn = job->out,
-                                .images = {job->inputs[0], job->inputs[1]}};
-    return gf_run_output_make(engine, &input, made, report, error);
-}
-
-/* Run the job on a random engine of a target. */
-static gf_status run_target(gf_verify_job *job, gf_verify_target *target, gf_report *report,
-                            gf_error *error) {
-    gf_verify_instance *instance = &target->instances[gf_random_below(&job->random, INSTANCES)];
-    if (instance->rows_per_strip && job->in.height / instance->rows_per_strip > 64)
-        instance -= INSTANCES / 2; /* more than 64 strips are slow: use the automatic height */
-    snprintf(job->config, sizeof job->config, " (threads %" PRIu32 ", rows per strip %" PRIu64 ")",
-             instance->threads, instance->rows_per_strip);
-    pthread_mutex_lock(&instance->lock);
-    const gf_status status = run_job(instance->engine, job, &job->got, report, error);
-    pthread_mutex_unlock(&instance->lock);
-    return status;
-}
-
-/* Run the job on a target and compare its output with golden. */
+/* Run the job on a random engine of a target and compare its output with golden. */
 static void compare_target(gf_verify *verify, gf_verify_job *job, size_t t) {
+    const gf_run_input *input = &job->input;
     gf_verify_target *target = &verify->targets[t];
+    gf_verify_instance *instance = &target->instances[gf_random_below(&job->random, INSTANCES)];
     char what[sizeof((gf_differences *)0)->first + 64];
     gf_report report = {0};
     gf_error error = {0};
-    if (run_target(job, target, &report, &error)) {
+    if (instance->rows_per_strip && input->in.height / instance->rows_per_strip > 64)
+        instance -= INSTANCES / 2; /* more than 64 strips are slow: use the automatic height */
+    snprintf(job->config, sizeof job->config, " (threads %" PRIu32 ", rows per strip %" PRIu64 ")",
+             instance->threads, instance->rows_per_strip);
+    if (job->got.image) /* makes unwritten samples differ */
+        memset(job->got.image, 0xa5, gf_row_bytes(&input->drawn) * (size_t)input->drawn.height);
+    pthread_mutex_lock(&instance->lock);
+    const gf_status status =
+        gf_run_output_make(instance->engine, input, &job->got, &report, &error);
+    pthread_mutex_unlock(&instance->lock);
+    if (status) {
         note_job(verify, job, target->name, error.message, true);
         return;
     }
     if (strcmp(report.backend, target->backend) != 0)
         note_job(verify, job, target->name, "another backend ran", true);
-    const gf_differences found = gf_run_output_compare(&job->out, &job->want, &job->got);
-    gf_result_free(job->got.result);
-    job->got.result = NULL;
-    const uint64_t pixels = job->in.width * job->in.height;
+    const gf_differences found = gf_run_output_compare(&input->drawn, &job->want, &job->got);
+    const uint64_t pixels = input->in.width * input->in.height;
+    const uint64_t samples = pixels * input->in.channels;
     gf_tally *tally = &job->entry->tallies[t];
     pthread_mutex_lock(&verify->lock);
     tally->images++;
-    tally->samples += pixels * job->in.channels;
+    tally->samples += samples;
     tally->differences += found.count;
     tally->seconds += report.total_seconds - report.start_seconds;
-    verify->samples += pixels * job->in.channels;
+    verify->samples += samples;
     verify->differences += found.count;
     verify->progress.done = (double)verify->samples;
     verify->progress.pixels += (double)pixels;
@@ -299,7 +270,7 @@ static void do_job(gf_verify *verify, gf_verify_job *job) {
     if (!make_images(verify, job))
         note_job(verify, job, "every backend", "out of memory for the images", true);
     else if (gf_engine_open(&options, &golden, &error) ||
-             run_job(golden, job, &job->want, &report, &error))
+             gf_run_output_make(golden, &job->input, &job->want, &report, &error))
         note_job(verify, job, "golden", error.message, true);
     else
         for (size_t t = 0; t < verify->target_count; t++)
@@ -309,7 +280,7 @@ static void do_job(gf_verify *verify, gf_verify_job *job) {
     gf_run_output_free(&job->got);
     free(job->generated[0]);
     free(job->generated[1]);
-    gf_settings_free(job->settings);
+    gf_settings_free(job->input.settings);
 }
 
 /* ---- all jobs -------------------------------------------------------------------------------- */
@@ -495,19 +466,20 @@ static void verify_print_json(const gf_verify *verify) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static gf_verify *verify_new(const gf_cli_line *line) {
+static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
     size_t count = 0;
     while (gf_filter_at(count))
         count++;
     gf_verify *verify = calloc(1, sizeof *verify + count * sizeof verify->filters[0]);
     if (!verify)
-        return NULL;
+        return gf_set_error(error, GF_FAILED, "verify: out of memory");
     verify->options = &line->options;
     verify->seed = (uint64_t)gf_settings_int(line->filter, "seed");
     verify->goal = gf_settings_size(line->filter, "samples");
     verify->unread = line->operands;
     verify->filter_count = count;
     pthread_mutex_init(&verify->lock, NULL);
+    gf_status status = verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error);
     for (size_t i = 0; i < count; i++) {
         gf_verify_filter *entry = &verify->filters[i];
         entry->filter = gf_filter_at(i);
@@ -516,21 +488,12 @@ static gf_verify *verify_new(const gf_cli_line *line) {
             entry->case_count++;
         /* Filters with fewer than 20 cases run 20 more jobs per round. */
         entry->small = GF_VERIFY_ROUNDS * (entry->case_count + (entry->case_count < 20 ? 20 : 0));
+        verify->progress.work +=
+            SMALL_SAMPLES * (double)entry->small * (double)verify->target_count;
     }
-    return verify;
-}
-
-static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
-    gf_verify *verify = verify_new(line);
-    if (!verify)
-        return gf_set_error(error, GF_FAILED, "verify: out of memory");
-    gf_status status = verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error);
+    if (verify->progress.work < (double)verify->goal)
+        verify->progress.work = (double)verify->goal;
     if (!status) {
-        for (size_t i = 0; i < verify->filter_count; i++)
-            verify->progress.work +=
-                SMALL_SAMPLES * (double)verify->filters[i].small * (double)verify->target_count;
-        if (verify->progress.work < (double)verify->goal)
-            verify->progress.work = (double)verify->goal;
         gf_cli_progress_begin(&verify->progress, "verify", "auto", false, false);
         for (size_t i = 0; i < line->operand_count; i++)
             do_file(verify, line->operands[i]);

@@ -85,11 +85,9 @@ static void store_sample(const gf_format *format, void *pixels, uint64_t i, uint
 }
 
 static uint32_t load_sample(const gf_format *format, const void *pixels, uint64_t i) {
-    if (format->type == GF_U8)
-        return ((const uint8_t *)pixels)[i];
-    if (format->type == GF_U16)
-        return ((const uint16_t *)pixels)[i];
-    return ((const uint32_t *)pixels)[i];
+    return format->type == GF_U8    ? ((const uint8_t *)pixels)[i]
+           : format->type == GF_U16 ? ((const uint16_t *)pixels)[i]
+                                    : ((const uint32_t *)pixels)[i];
 }
 
 static uint32_t max_value(const gf_format *format) {
@@ -214,53 +212,27 @@ __attribute__((format(printf, 2, 3))) static void differences_add(gf_differences
     va_end(arguments);
 }
 
-static void compare_images(const gf_format *format, const void *want, const void *got,
-                           gf_differences *found) {
-    const uint64_t row = gf_row_samples(format);
-    if (memcmp(want, got, gf_row_bytes(format) * (size_t)format->height) == 0)
-        return;
-    for (uint64_t i = 0; i < row * format->height; i++) {
-        const uint32_t a = load_sample(format, want, i), b = load_sample(format, got, i);
-        if (a != b)
-            differences_add(found,
-                            "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 ": expected 0x%" PRIx32
-                            ", got 0x%" PRIx32,
-                            i % row / format->channels, i / row, i % format->channels, a, b);
-    }
-}
-
-static uint64_t real_bits(const gf_value *value) {
-    uint64_t bits;
-    memcpy(&bits, &value->real, sizeof bits);
-    return bits;
-}
-
 /* Return whether two values are equal in every bit, including NaN payloads and the sign of 0.
  * Members that a type does not use are zero. */
 static bool same_value(const gf_value *a, const gf_value *b) {
     return a->type == b->type && a->low == b->low && a->high == b->high &&
-           real_bits(a) == real_bits(b) &&
+           memcmp(&a->real, &b->real, sizeof a->real) == 0 &&
            (a->type != GF_VALUE_TEXT || strcmp(a->text, b->text) == 0);
-}
-
-static bool same_shape(const gf_table *a, const gf_table *b) {
-    bool same = strcmp(a->name, b->name) == 0 && a->row_count == b->row_count &&
-                a->column_count == b->column_count;
-    for (size_t c = 0; same && c < a->column_count; c++)
-        same = strcmp(a->columns[c].name, b->columns[c].name) == 0 &&
-               a->columns[c].type == b->columns[c].type;
-    return same;
 }
 
 static void compare_table(const gf_result *want, const gf_result *got, size_t t,
                           gf_differences *found) {
     const gf_table *table = gf_result_table(want, t), *other = gf_result_table(got, t);
-    if (!same_shape(table, other)) {
+    const uint64_t rows = table->row_count;
+    bool same = strcmp(table->name, other->name) == 0 && rows == other->row_count &&
+                table->column_count == other->column_count;
+    for (size_t c = 0; same && c < table->column_count; c++)
+        same = strcmp(table->columns[c].name, other->columns[c].name) == 0 &&
+               table->columns[c].type == other->columns[c].type;
+    if (!same)
         differences_add(found, "expected table %s with %" PRIu64 " rows, got %s with %" PRIu64,
-                        table->name, table->row_count, other->name, other->row_count);
-        return;
-    }
-    for (uint64_t row = 0; row < table->row_count; row++)
+                        table->name, rows, other->name, other->row_count);
+    for (uint64_t row = 0; same && row < rows; row++)
         for (size_t c = 0; c < table->column_count; c++) {
             const gf_value a = gf_result_cell(want, t, row, c), b = gf_result_cell(got, t, row, c);
             char wanted[40], actual[40];
@@ -271,35 +243,40 @@ static void compare_table(const gf_result *want, const gf_result *got, size_t t,
         }
 }
 
-static void compare_results(const gf_result *want, const gf_result *got, gf_differences *found) {
-    if (!want && !got)
-        return; /* an image filter */
-    if (!want || !got) {
-        differences_add(found, "expected %s, got %s", want ? "a result" : "no result",
-                        got ? "one" : "none");
-        return;
-    }
-    const size_t count = gf_result_table_count(want), got_count = gf_result_table_count(got);
-    if (got_count != count) {
-        differences_add(found, "expected %zu tables, got %zu", count, got_count);
-        return;
-    }
-    for (size_t t = 0; t < count; t++)
-        compare_table(want, got, t, found);
-    if (strcmp(gf_result_text(want), gf_result_text(got)) != 0)
-        differences_add(found, "the result text differs");
-    if (gf_result_passed(want) != gf_result_passed(got))
-        differences_add(found, "expected the test to %s, but it %s",
-                        gf_result_passed(want) ? "pass" : "fail",
-                        gf_result_passed(got) ? "passed" : "failed");
-}
-
 gf_differences gf_run_output_compare(const gf_format *format, const gf_run_output *want,
                                      const gf_run_output *got) {
+    const gf_result *result = want->result, *other = got->result;
     gf_differences found = {0};
-    compare_results(want->result, got->result, &found);
-    if (want->image)
-        compare_images(format, want->image, got->image, &found);
+    const size_t count = result ? gf_result_table_count(result) : 0;
+    const size_t got_count = other ? gf_result_table_count(other) : 0;
+    if (!result != !other) {
+        differences_add(&found, "expected %s, got %s", result ? "a result" : "no result",
+                        other ? "one" : "none");
+    } else if (got_count != count) {
+        differences_add(&found, "expected %zu tables, got %zu", count, got_count);
+    } else if (result) {
+        for (size_t t = 0; t < count; t++)
+            compare_table(result, other, t, &found);
+        if (strcmp(gf_result_text(result), gf_result_text(other)) != 0)
+            differences_add(&found, "the result text differs");
+        if (gf_result_passed(result) != gf_result_passed(other))
+            differences_add(&found, "expected the test to %s, but it %s",
+                            gf_result_passed(result) ? "pass" : "fail",
+                            gf_result_passed(other) ? "passed" : "failed");
+    }
+    const uint64_t row = gf_row_samples(format);
+    if (!want->image ||
+        memcmp(want->image, got->image, gf_row_bytes(format) * (size_t)format->height) == 0)
+        return found;
+    for (uint64_t i = 0; i < row * format->height; i++) {
+        const uint32_t a = load_sample(format, want->image, i);
+        const uint32_t b = load_sample(format, got->image, i);
+        if (a != b)
+            differences_add(&found,
+                            "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 ": expected 0x%" PRIx32
+                            ", got 0x%" PRIx32,
+                            i % row / format->channels, i / row, i % format->channels, a, b);
+    }
     return found;
 }
 
