@@ -70,40 +70,28 @@ static gf_status batch_parse_shard(batch_run *run, gf_error *error) {
         text, MAX_SHARDS);
 }
 
-static gf_status batch_check_standard_input(const batch_run *run, gf_error *error) {
-    const char *list = run->options->files_from;
-    size_t readers = list && strcmp(list, "-") == 0;
-    for (size_t i = 0; i < run->line->operand_count; i++) {
-        if (strcmp(run->line->operands[i], "-") != 0)
-            continue;
-        if (run->info->makes_image)
-            return gf_set_error(
-                error, GF_USAGE,
-                "--out-dir: standard input has no file name for its output; filter it "
-                "in a separate run");
-        readers++;
-    }
-    if (readers > 1)
+static gf_status batch_check(batch_run *run, gf_error *error) {
+    const gf_cli_options *options = run->options;
+    size_t standard = 0; /* operands that are standard input */
+    if (batch_parse_shard(run, error))
+        return GF_USAGE;
+    if (options->plot)
+        return gf_set_error(error, GF_USAGE,
+                            "--plot: not supported for several inputs; run the filter once per "
+                            "input");
+    for (size_t i = 0; i < run->line->operand_count; i++)
+        standard += strcmp(run->line->operands[i], "-") == 0;
+    if (standard && run->info->makes_image)
+        return gf_set_error(error, GF_USAGE,
+                            "--out-dir: standard input has no file name for its output; filter it "
+                            "in a separate run");
+    if (standard + (options->files_from && strcmp(options->files_from, "-") == 0) > 1)
         return gf_set_error(error, GF_USAGE,
                             "%s: standard input can be read only once; name one of the files",
                             run->info->name);
-    return GF_OK;
-}
-
-static gf_status batch_check(batch_run *run, gf_error *error) {
-    const char *directory = run->options->out_dir;
-    gf_status status = batch_parse_shard(run, error);
-    if (!status && run->options->plot)
-        status = gf_set_error(error, GF_USAGE,
-                              "--plot: not supported for several inputs; run the filter once per "
-                              "input");
-    if (!status)
-        status = batch_check_standard_input(run, error);
-    if (!status && directory && !directory[0])
-        status = gf_set_error(error, GF_USAGE,
-                              "--out-dir '': must not be empty; . is the current directory");
-    if (status)
-        return status;
+    if (options->out_dir && !options->out_dir[0])
+        return gf_set_error(error, GF_USAGE,
+                            "--out-dir '': must not be empty; . is the current directory");
     /* Run no items: this rejects settings that are invalid for all images or for batches. */
     gf_step steps[GF_CLI_MAX_STEPS];
     const gf_job job = gf_cli_job_of(run->filter, run->line->filter, steps);
@@ -112,28 +100,23 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Return whether the errno of output i also makes all other outputs fail. */
-static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
-    if (cause == ENOSPC || cause == EDQUOT || cause == EROFS)
-        return true;
-    /* Subdirectories of --out-dir may be writable when --out-dir is not. */
-    const gf_cli_input *input = &run->inputs.list[i];
-    return cause && run->outputs && !strchr(input->path + input->relative, '/') &&
-           access(run->options->out_dir, W_OK | X_OK) != 0;
-}
-
 /* Count and print the error of input i, with --json also its record. Print a cause that affects all
  * outputs, such as a full disk, once. Before the run, count existing outputs. */
 static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
     const char *output = run->outputs ? run->outputs[i].path : NULL;
+    const gf_cli_input *input = &run->inputs.list[i];
+    const int cause = error->cause;
     run->progress.failed++;
     if (run->options->json)
-        gf_cli_report_json_failure(stdout, run->info, run->inputs.list[i].path, output, error);
-    if (error->cause == EEXIST && !run->begun) {
+        gf_cli_report_json_failure(stdout, run->info, input->path, output, error);
+    if (cause == EEXIST && !run->begun) {
         run->first_existing = run->existing++ ? run->first_existing : output;
         return;
     }
-    const bool stop = batch_stops_all(run, i, error->cause);
+    /* Subdirectories of --out-dir may be writable when --out-dir is not. */
+    const bool stop = cause == ENOSPC || cause == EDQUOT || cause == EROFS ||
+                      (cause && output && !strchr(input->path + input->relative, '/') &&
+                       access(run->options->out_dir, W_OK | X_OK) != 0);
     if (stop && run->stopped)
         return;
     if (stop && !run->options->files.dry_run)
@@ -145,45 +128,40 @@ static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
 
 /* ---- selection of items ---------------------------------------------------------------------- */
 
-/* Dry run: check for errors of an output, except for an existing file. */
-static gf_status batch_check_item(const char *in, const gf_cli_output *output, gf_error *error) {
-    struct stat info;
-    if (access(in, R_OK) != 0)
-        return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", in, strerror(errno));
-    if (stat(output->path, &info) == 0)
-        return S_ISDIR(info.st_mode)
-                   ? gf_set_error(error, GF_FAILED, "%s: is a directory", output->path)
-                   : GF_OK;
-    return lstat(output->path, &info) == 0
-               ? gf_set_error(error, GF_FAILED, "%s: is a dangling symbolic link", output->path)
-               : GF_OK;
-}
-
-/* Fill in the item of an input. *skip: --resume finds its output finished. */
+/* Fill in the item of an input. *skip: --resume finds its output finished. A dry run also checks
+ * for the errors that a run would find. */
 static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item, bool *skip,
                                   gf_error *error) {
     const gf_cli_options *options = run->options;
     const gf_cli_input *input = &run->inputs.list[i];
+    struct stat info;
     *item = (gf_batch_item){.in = input->path};
     *skip = false;
     if (!run->outputs)
         return GF_OK;
     const gf_cli_output *output = &run->outputs[i];
+    const char *path = output->path;
     item->out = (const char *const *)&output->path;
-    if (options->files.dry_run && batch_check_item(input->path, output, error))
-        return GF_FAILED;
+    if (options->files.dry_run) {
+        if (access(input->path, R_OK) != 0)
+            return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", input->path,
+                                strerror(errno));
+        const bool exists = stat(path, &info) == 0;
+        if (exists ? S_ISDIR(info.st_mode) : lstat(path, &info) == 0)
+            return gf_set_error(error, GF_FAILED, "%s: is a %s", path,
+                                exists ? "directory" : "dangling symbolic link");
+    }
     *skip = options->resume && gf_cli_is_finished(&output->state, input);
     if (*skip)
         return GF_OK;
     /* As for a single image, --force also replaces files created while the batch runs. */
     item->replace = options->files.force || (options->resume && output->state.exists);
     if (output->state.exists && !item->replace) {
-        gf_set_error(error, GF_FAILED, "%s: already exists", output->path);
+        gf_set_error(error, GF_FAILED, "%s: already exists", path);
         error->cause = EEXIST;
         return GF_FAILED;
     }
-    const char *slash = strrchr(output->path, '/');
-    return gf_cli_directories_make(&run->directories, output->path, (size_t)(slash - output->path),
+    return gf_cli_directories_make(&run->directories, path, (size_t)(strrchr(path, '/') - path),
                                    error);
 }
 
@@ -250,10 +228,6 @@ static uint64_t batch_cost(void *context, uint64_t item) {
     return run->inputs.list[run->input_index[item]].bytes;
 }
 
-static double batch_pixels(const gf_format *in) {
-    return (double)in->width * (double)in->height;
-}
-
 /* Implement gf_file_options.progress. Several threads call it, each for its own item. */
 static bool batch_on_progress(void *context, const gf_progress *now) {
     batch_run *run = context;
@@ -262,21 +236,10 @@ static bool batch_on_progress(void *context, const gf_progress *now) {
     const double more = (double)part - (double)run->parts[now->item];
     run->parts[now->item] = part;
     run->progress.running += more * (double)batch_cost(run, now->item);
-    run->progress.pixels_running += more * batch_pixels(&now->in);
+    run->progress.pixels_running += more * (double)now->in.width * (double)now->in.height;
     gf_cli_progress_draw(&run->progress);
     pthread_mutex_unlock(&run->lock);
     return true;
-}
-
-/* Replace the completed fraction of an item by the whole item. */
-static void batch_end_progress(batch_run *run, uint64_t item, const gf_format *in) {
-    gf_cli_progress *progress = &run->progress;
-    const double part = run->parts ? (double)run->parts[item] : 0;
-    const double bytes = (double)batch_cost(run, item);
-    progress->running -= part * bytes;
-    progress->pixels_running -= part * batch_pixels(in);
-    progress->done += bytes;
-    progress->ended++;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -317,37 +280,33 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
     return gf_set_error(error, GF_FAILED, "%s: out of memory for its report", item->in);
 }
 
-/* Print the header of the CSV table once. Fail if the header of a later image differs. */
-static gf_status batch_print_header(batch_run *run, const char *path, const char *text,
-                                    size_t length, gf_error *error) {
-    if (!run->header) {
-        run->header = strndup(text, length);
-        if (!run->header)
-            return gf_set_error(error, GF_FAILED, "%s: out of memory", path);
-        fputs(run->header, stdout);
-    } else if (strlen(run->header) != length || memcmp(run->header, text, length) != 0) {
+/* Print the report of an item. Print the header of a CSV table once; fail if that of a later image
+ * differs. */
+static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf_error *error) {
+    const gf_batch_item *item = &run->items[finished->item];
+    const gf_cli_options *options = run->options;
+    const char *text = finished->text.text;
+    const size_t size = finished->text.size;
+    if (size || options->verbose)
+        gf_cli_bar_hide();
+    const char *end = size && options->csv ? memchr(text, '\n', size) : NULL;
+    const size_t header = end ? (size_t)(end + 1 - text) : 0;
+    if (header && run->header &&
+        (strlen(run->header) != header || memcmp(run->header, text, header) != 0))
         return gf_set_error(error, GF_FAILED,
                             "%s: its columns differ from those of the first file, and a CSV table "
                             "has one header; run it separately, or use --json",
-                            path);
+                            item->in);
+    if (header && !run->header) {
+        run->header = strndup(text, header);
+        if (!run->header)
+            return gf_set_error(error, GF_FAILED, "%s: out of memory", item->in);
+        fputs(run->header, stdout);
     }
-    return GF_OK;
-}
-
-static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf_error *error) {
-    const gf_batch_item *item = &run->items[finished->item];
-    const gf_cli_text *text = &finished->text;
-    const gf_cli_options *options = run->options;
-    if (text->size || options->verbose)
-        gf_cli_bar_hide();
-    const char *end = text->size && options->csv ? memchr(text->text, '\n', text->size) : NULL;
-    const size_t header = end ? (size_t)(end + 1 - text->text) : 0;
-    if (end && batch_print_header(run, item->in, text->text, header, error))
-        return GF_FAILED;
-    if (text->size && !options->csv && !options->json && run->done)
+    if (size && !options->csv && !options->json && run->done)
         putchar('\n');
-    if (text->size)
-        fwrite(text->text + header, 1, text->size - header, stdout);
+    if (size)
+        fwrite(text + header, 1, size - header, stdout);
     if (options->verbose) {
         const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
         fflush(stdout);
@@ -356,20 +315,19 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
     return GF_OK;
 }
 
-/* Return whether a message contains this file name. Compare the name as messages print it. Messages
- * shorten long names in the middle, so compare the first 200 bytes. */
-static bool batch_names(const gf_error *error, const char *path) {
-    gf_error name;
-    gf_set_error(&name, GF_FAILED, "%s", path);
-    name.message[200] = 0;
-    return strstr(error->message, name.message) != NULL;
-}
-
-/* Prefix an error that names neither file, as of memory and backends, with the input name. */
+/* Prefix an error that names neither file, as of memory and backends, with the input name. Compare
+ * names as messages print them. Messages shorten long names in the middle, so compare the first 200
+ * bytes. */
 static void batch_name_file(const gf_batch_item *item, const gf_error *reason, gf_error *error) {
+    const char *const names[] = {item->in, item->out ? item->out[0] : item->in};
     *error = *reason;
-    if (batch_names(error, item->in) || (item->out && batch_names(error, item->out[0])))
-        return;
+    for (size_t i = 0; i < 2; i++) {
+        gf_error name;
+        gf_set_error(&name, GF_FAILED, "%s", names[i]);
+        name.message[200] = 0;
+        if (strstr(error->message, name.message))
+            return;
+    }
     gf_set_error(error, error->status, "%s: %s", item->in, reason->message);
     error->cause = reason->cause;
 }
@@ -391,14 +349,6 @@ static void batch_count(batch_run *run, const gf_cli_run *one) {
     gf_cli_summary_add(&run->summary, one->inputs[0], one, !run->options->page);
 }
 
-/* Return whether, with --resume, another process has finished the output since this run started. */
-static bool batch_is_made_elsewhere(const batch_run *run, size_t i) {
-    if (!run->outputs || !run->options->resume)
-        return false;
-    const gf_cli_state now = gf_cli_file_state(run->outputs[i].path);
-    return gf_cli_is_finished(&now, &run->inputs.list[i]);
-}
-
 /* Implement gf_cli_shared_batch.report. */
 static bool batch_report(void *context, const gf_cli_finished *finished) {
     batch_run *run = context;
@@ -406,18 +356,28 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     const gf_batch_item *item = &run->items[finished->item];
     const size_t i = run->input_index[finished->item];
     const gf_report *report = &finished->made.report;
+    gf_status status = finished->status;
     gf_error error = {0};
     pthread_mutex_lock(&run->lock);
     run->begun = true;
     errno = 0;
-    if (finished->status)
+    if (status)
         batch_name_file(item, finished->error, &error);
-    const bool elsewhere = finished->status && batch_is_made_elsewhere(run, i);
-    const gf_status status =
-        finished->status ? finished->status : batch_print(run, finished, &error);
+    /* With --resume, another process may have finished the output since this run started. */
+    const gf_cli_state now = status && run->outputs && run->options->resume
+                                 ? gf_cli_file_state(run->outputs[i].path)
+                                 : (gf_cli_state){.exists = false};
+    if (!status)
+        status = batch_print(run, finished, &error);
     gf_cli_report_failure(item->in, report);
-    batch_end_progress(run, finished->item, &report->in);
-    if (elsewhere) {
+    /* Replace the completed fraction of the item by the whole item. */
+    const double part = run->parts ? (double)run->parts[finished->item] : 0;
+    const double bytes = (double)batch_cost(run, finished->item);
+    progress->running -= part * bytes;
+    progress->pixels_running -= part * (double)report->in.width * (double)report->in.height;
+    progress->done += bytes;
+    progress->ended++;
+    if (gf_cli_is_finished(&now, &run->inputs.list[i])) {
         run->skipped++;
     } else if (status) {
         batch_fail_item(run, i, &error);
@@ -449,22 +409,9 @@ static bool batch_done(void *context, const gf_batch_done *done) {
     return more;
 }
 
-/* Print which backends and devices ran the images, with their shares if there are several. "each":
- * the device text has the threads of one image, and several images run at once. */
-static void batch_print_engines(const batch_run *run) {
-    const batch_engine *engines = run->engines;
-    if (!run->done)
-        return;
-    fputs(run->done > 1 && !engines[1].images ? ", each by" : " by", stderr);
-    for (int i = 0; i < MAX_ENGINES && engines[i].images; i++) {
-        fprintf(stderr, "%s %s", i ? "," : "", engines[i].name);
-        if (engines[1].images)
-            fprintf(stderr, ": %" PRIu64, engines[i].images);
-    }
-}
-
 static void batch_summarise(const batch_run *run) {
     const gf_cli_progress *progress = &run->progress;
+    const batch_engine *engines = run->engines;
     const double seconds = gf_now() - progress->began;
     const double rate = progress->pixels * 1e-6 / seconds;
     const uint64_t skipped = run->skipped + run->inputs.skipped;
@@ -479,7 +426,16 @@ static void batch_summarise(const batch_run *run) {
     if (rest)
         fprintf(stderr, ", %" PRIu64 " not started", rest);
     fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
-    batch_print_engines(run);
+    /* The backends and devices that ran the images, with their shares if there are several. "each":
+     * the device text has the threads of one image, and several images run at once. */
+    const bool several = engines[1].images;
+    if (run->done)
+        fputs(run->done > 1 && !several ? ", each by" : " by", stderr);
+    for (int i = 0; run->done && i < MAX_ENGINES && engines[i].images; i++) {
+        fprintf(stderr, "%s %s", i ? "," : "", engines[i].name);
+        if (several)
+            fprintf(stderr, ": %" PRIu64, engines[i].images);
+    }
     if (gf_cli_ranks()->count > 1)
         fprintf(stderr, " on %" PRIu32 " ranks", gf_cli_ranks()->count);
     if (run->done)
@@ -489,7 +445,6 @@ static void batch_summarise(const batch_run *run) {
     if (*text)
         fprintf(stderr, "  %s\n", text);
     gf_cli_report_brightness(&run->summary, NULL);
-    gf_cli_report_losses(&run->summary);
     gf_cli_report_notes(&run->summary);
 }
 
@@ -549,34 +504,22 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
         progress->remedy = run->outputs ? "; --resume continues" : "";
     gf_cli_progress_begin(progress, run->info->name, run->options->progress, run->options->quiet,
                           gf_cli_ranks()->count > 1);
-    const gf_status status = batch_run_items(run, GF_OK, error);
+    gf_status status = batch_run_items(run, GF_OK, error);
     gf_cli_progress_end();
     run->begun = run->begun || !status;
-    if (status) {
-        if (run->begun)
-            batch_summarise(run);
-        return status;
-    }
-    if (!run->out_cause && fflush(stdout) != 0)
+    if (!status && !run->out_cause && fflush(stdout) != 0)
         run->out_cause = errno;
-    if (run->out_cause && !run->outputs)
-        return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s",
-                            strerror(run->out_cause));
-    if (run->out_cause) /* outputs that are already committed remain */
-        return gf_set_error(error, GF_FAILED,
-                            "standard output: cannot write: %s; %" PRIu64 " output%s complete",
-                            strerror(run->out_cause), run->done, run->done == 1 ? " is" : "s are");
-    batch_summarise(run);
-    return progress->failed ? GF_FAILED : GF_OK;
-}
-
-static gf_status batch_list(const batch_run *run) {
-    for (size_t i = 0; i < run->count && run->outputs; i++)
-        gf_cli_list_output(run->items[i].out[0]);
-    if (!run->options->quiet)
-        fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n", run->count,
-                run->progress.failed, run->skipped + run->inputs.skipped);
-    return run->progress.failed ? GF_FAILED : GF_OK;
+    if (!status && run->out_cause) {
+        char complete[64] = ""; /* outputs that are already committed remain */
+        if (run->outputs)
+            snprintf(complete, sizeof complete, "; %" PRIu64 " output%s complete", run->done,
+                     run->done == 1 ? " is" : "s are");
+        return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s%s",
+                            strerror(run->out_cause), complete);
+    }
+    if (run->begun)
+        batch_summarise(run);
+    return !status && progress->failed ? GF_FAILED : status;
 }
 
 gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
@@ -591,10 +534,18 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
     pthread_mutex_init(&run.lock, NULL);
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
-    if (first && !status)
-        status = dry_run ? batch_list(&run) : batch_compute(&run, error);
-    else if (!dry_run && peers->count > 1)
+    if (first && !status && dry_run) {
+        for (size_t i = 0; i < run.count && run.outputs; i++)
+            gf_cli_list_output(run.items[i].out[0]);
+        if (!line->options.quiet)
+            fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n",
+                    run.count, run.progress.failed, run.skipped + run.inputs.skipped);
+        status = run.progress.failed ? GF_FAILED : GF_OK;
+    } else if (first && !status) {
+        status = batch_compute(&run, error);
+    } else if (!dry_run && peers->count > 1) {
         status = batch_run_items(&run, status, error);
+    }
     /* Other shards may use the created directories, so keep them. */
     gf_cli_directories_close(&run.directories, !run.begun && !line->options.shard);
     gf_cli_outputs_free(run.outputs, run.inputs.count);

@@ -146,7 +146,6 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
         return;
     gf_cli_summary_add(&summary, name, run, !options->page);
     gf_cli_report_notes(&summary);
-    gf_cli_report_losses(&summary);
     if (options->verbose || (run->output && !options->json && isatty(STDERR_FILENO)))
         gf_cli_report_run(run, options->verbose);
     else

@@ -88,21 +88,17 @@ void gf_json_count(FILE *file, const char *key, uint64_t count) {
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static bool is_utf8(const char *text) {
-    const unsigned char *s = (const unsigned char *)text;
     size_t size = 1;
-    for (; *s && size; s += size)
-        size = json_character(s);
-    return size != 0;
+    for (; *text && size; text += size)
+        size = json_character((const unsigned char *)text);
+    return size;
 }
 
 /* Print a name, percent-encoded (RFC 3986) except for unreserved ASCII characters and '/'. */
 static void print_encoded(FILE *file, const char *name) {
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)name; *s; s++)
-        if (*s < 0x80 && (isalnum(*s) || strchr("-._~/", *s)))
-            putc(*s, file);
-        else
-            fprintf(file, "%%%02X", *s);
+        fprintf(file, *s < 0x80 && (isalnum(*s) || strchr("-._~/", *s)) ? "%c" : "%%%02X", *s);
     putc('"', file);
 }
 
@@ -119,26 +115,18 @@ void gf_json_name(FILE *file, const char *key, const char *name) {
     json_exact_name(file, key, name);
 }
 
-static void print_array(FILE *file, const char *const *names, size_t count,
-                        void (*print)(FILE *file, const char *name)) {
-    putc('[', file);
-    for (size_t i = 0; i < count; i++) {
-        fputs(i ? ", " : "", file);
-        print(file, names[i]);
-    }
-    putc(']', file);
-}
-
 void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count) {
     bool exact = true;
-    fprintf(file, ", \"%s\": ", key);
-    print_array(file, names, count, gf_json_text);
     for (size_t i = 0; i < count; i++)
         exact = exact && is_utf8(names[i]);
-    if (exact)
-        return;
-    fprintf(file, ", \"%s_encoded\": ", key);
-    print_array(file, names, count, print_encoded);
+    for (int encoded = 0; encoded <= !exact; encoded++) {
+        fprintf(file, ", \"%s%s\": [", key, encoded ? "_encoded" : "");
+        for (size_t i = 0; i < count; i++) {
+            fputs(i ? ", " : "", file);
+            (encoded ? print_encoded : gf_json_text)(file, names[i]);
+        }
+        putc(']', file);
+    }
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -150,13 +138,12 @@ static void print_real(FILE *file, gf_value_type type, double real) {
 /* Print an array of the names of the set bits. */
 static void print_bits(FILE *file, const char *const *names, uint64_t bits) {
     const char *gap = "[";
-    for (size_t i = 0; names[i]; i++) {
-        if (!(bits >> i & 1))
-            continue;
-        fputs(gap, file);
-        gf_json_text(file, names[i]);
-        gap = ", ";
-    }
+    for (size_t i = 0; names[i]; i++)
+        if (bits >> i & 1) {
+            fputs(gap, file);
+            gf_json_text(file, names[i]);
+            gap = ", ";
+        }
     fputs(bits ? "]" : "[]", file);
 }
 
@@ -213,32 +200,28 @@ void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings 
 
 /* ---- the record of a run --------------------------------------------------------------------- */
 
-/* Print a table as an object with an array per column, or a value per column of a single row. */
-static void json_table(FILE *file, const gf_result *result, size_t index) {
-    const gf_table *table = gf_result_table(result, index);
-    putc('{', file);
-    for (size_t c = 0; c < table->column_count; c++) {
-        fputs(c ? ", " : "", file);
-        gf_json_text(file, table->columns[c].name);
-        fputs(table->single ? ": " : ": [", file);
-        for (uint64_t row = 0; row < table->row_count; row++) {
-            fputs(row ? ", " : "", file);
-            json_value(file, gf_result_cell(result, index, row, c));
-        }
-        fputs(table->single ? "" : "]", file);
-    }
-    putc('}', file);
-}
-
+/* Print each table as an object with an array per column, or a value per column of a single row. */
 static void print_result(FILE *file, const gf_cli_run *run) {
+    const gf_result *result = run->result;
+    const gf_table *table;
     if (run->info->is_test)
-        fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");
+        fprintf(file, ", \"passed\": %s", gf_result_passed(result) ? "true" : "false");
     fputs(", \"result\": {", file);
-    for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
+    for (size_t t = 0; (table = gf_result_table(result, t)); t++) {
         fputs(t ? ", " : "", file);
-        gf_json_text(file, gf_result_table(run->result, t)->name);
-        fputs(": ", file);
-        json_table(file, run->result, t);
+        gf_json_text(file, table->name);
+        fputs(": {", file);
+        for (size_t c = 0; c < table->column_count; c++) {
+            fputs(c ? ", " : "", file);
+            gf_json_text(file, table->columns[c].name);
+            fputs(table->single ? ": " : ": [", file);
+            for (uint64_t row = 0; row < table->row_count; row++) {
+                fputs(row ? ", " : "", file);
+                json_value(file, gf_result_cell(result, t, row, c));
+            }
+            fputs(table->single ? "" : "]", file);
+        }
+        putc('}', file);
     }
     putc('}', file);
 }

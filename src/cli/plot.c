@@ -471,15 +471,12 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
 }
 
 static gf_colour curve_colour(const gf_cli_plot *plot, size_t column) {
-    static const char channels[] = "rgba";
     static const gf_colour colours[] = {{0.80, 0.15, 0.15},
                                         {0.10, 0.55, 0.20},
                                         {0.12, 0.35, 0.80},
                                         {0.50, 0.20, 0.65},
                                         {0.36, 0.39, 0.43}}; /* other curves */
-    const char *name = plot->table->columns[column].name;
-    const char *at = strlen(name) == 1 ? strchr(channels, *name) : NULL;
-    return colours[at ? at - channels : 4];
+    return colours[gf_cli_channel(plot->table->columns[column].name)];
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */

@@ -21,6 +21,10 @@ double gf_cli_number(gf_value value) {
                                        : value.real;
 }
 
+size_t gf_cli_channel(const char *curve) {
+    return strlen(curve) == 1 ? strcspn("rgba", curve) : 4;
+}
+
 void gf_cli_print_bytes(FILE *file, uint64_t bytes, const char *what) {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
     double value = (double)bytes / 1000;
@@ -44,15 +48,12 @@ const char *gf_cli_cell_text(gf_value value, char number[40]) {
 
 static bool is_utf8_locale(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (!value || !*value)
-            continue;
-        const char *charset = strchr(value, '.');
-        return charset &&
-               (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
-    }
-    return false;
+    const char *value = NULL;
+    for (size_t i = 0; i < 3 && !(value && *value); i++)
+        value = getenv(names[i]);
+    const char *charset = value ? strchr(value, '.') : NULL;
+    return charset &&
+           (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
 }
 
 gf_cli_screen gf_cli_screen_of(FILE *file) {
@@ -179,14 +180,6 @@ static void print_columns(const gf_view *view, int screen_width) {
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
-/* Return the colour of a channel; the default colour for other curves. */
-static gf_cli_paint curve_paint(const char *curve) {
-    return strcmp(curve, "r") == 0   ? GF_PAINT_RED
-           : strcmp(curve, "g") == 0 ? GF_PAINT_GREEN
-           : strcmp(curve, "b") == 0 ? GF_PAINT_BLUE
-                                     : GF_PAINT_OFF;
-}
-
 /* Print a bar. Any value above zero is visible. */
 static void print_bar(FILE *file, double part, int cells, bool utf8) {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -200,70 +193,54 @@ static void print_bar(FILE *file, double part, int cells, bool utf8) {
         fputs(eighths[length % 8], file);
 }
 
-/* Layout of a bar chart. Each line has the bin, the name of the curve if there are several, the
- * value, its share of the curve, and a bar. */
-typedef struct gf_bars {
-    bool several; /* curves */
-    int widths[GF_MAX_COLUMNS], names, values, cells;
-    double sums[GF_MAX_COLUMNS], max; /* sum of each curve; maximum of all cells */
-} gf_bars;
-
-static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
+/* Print the heading, then one line per curve for each line of the table: the bin, the name of the
+ * curve if there are several, the value, its share of the curve, and a bar. */
+static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
+    static const gf_cli_paint paints[] = {GF_PAINT_RED, GF_PAINT_GREEN, GF_PAINT_BLUE};
     const gf_table *table = view->table;
-    gf_bars bars = {.several = table->column_count - table->curves > 1};
-    int used = GAP + SHARE + GAP;
-    for (size_t c = 0; c < table->curves; c++) {
-        bars.widths[c] = view_width(view, c, 0);
-        used += bars.widths[c] + GAP;
+    const size_t first = table->curves, end = table->column_count;
+    const bool several = end - first > 1;
+    FILE *file = view->file;
+    int widths[GF_MAX_COLUMNS], names = 0, values = 0, used = GAP + SHARE + GAP;
+    double sums[GF_MAX_COLUMNS] = {0}, max = 0;
+    char text[64];
+    for (size_t c = 0; c < first; c++) {
+        widths[c] = view_width(view, c, 0);
+        used += widths[c] + GAP;
     }
-    for (size_t c = table->curves; c < table->column_count; c++) {
-        bars.names = max_int(bars.names, report_text_width(table->columns[c].name));
-        bars.values = max_int(bars.values, view_width(view, c, bars.several ? 1 : 0));
+    for (size_t c = first; c < end; c++) {
+        names = max_int(names, report_text_width(table->columns[c].name));
+        values = max_int(values, view_width(view, c, several ? 1 : 0));
         for (uint64_t line = 1; line <= view->lines; line++) {
             const double x = gf_cli_number(view_cell(view, line, c));
-            bars.sums[c] += x;
-            bars.max = x > bars.max ? x : bars.max;
+            sums[c] += x;
+            max = x > max ? x : max;
         }
     }
-    used += bars.values + (bars.several ? bars.names + GAP : 0);
-    bars.cells = max_int(screen->width - used, MIN_BAR);
-    bars.cells = bars.cells > MAX_BAR ? MAX_BAR : bars.cells;
-    return bars;
-}
-
-static void print_share(const gf_view *view, const gf_bars *bars, const gf_cli_screen *screen,
-                        uint64_t line, size_t curve) {
-    const double x = gf_cli_number(view_cell(view, line, curve)), sum = bars->sums[curve];
-    fprintf(view->file, "%*.2f%%", SHARE - 1, sum > 0 ? 100 * x / sum : 0.0);
-    if (x <= 0)
-        return;
-    const gf_cli_paint paint = curve_paint(view->table->columns[curve].name);
-    const bool colour = screen->colour && paint != GF_PAINT_OFF;
-    fprintf(view->file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paint));
-    print_bar(view->file, x / bars->max, bars->cells, screen->utf8);
-    fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), view->file);
-}
-
-/* Print the heading, then one line per curve for each line of the table. */
-static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
-    const gf_table *table = view->table;
-    const gf_bars bars = measure_bars(view, screen);
-    const size_t first = table->curves;
-    FILE *file = view->file;
-    char text[64];
+    used += values + (several ? names + GAP : 0);
+    const int wide = max_int(screen->width - used, MIN_BAR),
+              cells = wide > MAX_BAR ? MAX_BAR : wide;
     for (uint64_t line = 0; line <= view->lines; line++)
-        for (size_t c = first; c < (line ? table->column_count : first + 1); c++) {
+        for (size_t c = first; c < (line ? end : first + 1); c++) {
             for (size_t i = 0; i < first; i++)
-                print_padded(file, c == first ? view_text(view, line, i, text) : "", bars.widths[i],
+                print_padded(file, c == first ? view_text(view, line, i, text) : "", widths[i],
                              true, false);
-            if (bars.several)
-                print_padded(file, line ? table->columns[c].name : "", bars.names, false, false);
-            print_padded(file, line || !bars.several ? view_text(view, line, c, text) : "",
-                         bars.values, true, false);
+            if (several)
+                print_padded(file, line ? table->columns[c].name : "", names, false, false);
+            print_padded(file, line || !several ? view_text(view, line, c, text) : "", values, true,
+                         false);
+            const double x = line ? gf_cli_number(view_cell(view, line, c)) : 0;
             if (line)
-                print_share(view, &bars, screen, line, c);
+                fprintf(file, "%*.2f%%", SHARE - 1, sums[c] > 0 ? 100 * x / sums[c] : 0.0);
             else
                 print_padded(file, "share", SHARE, true, true);
+            if (x > 0) {
+                const size_t channel = gf_cli_channel(table->columns[c].name);
+                const bool colour = screen->colour && channel < 3;
+                fprintf(file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paints[channel % 3]));
+                print_bar(file, x / max, cells, screen->utf8);
+                fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), file);
+            }
             putc('\n', file);
         }
     if (view->step > 1)
@@ -399,26 +376,30 @@ void gf_cli_report_damage(const char *name, const gf_remarks *remarks) {
     fputs("; --strict fails instead\n", stderr);
 }
 
-static void tally_add(gf_cli_tally *tally, const char *name) {
-    tally->count++;
-    tally->last = name;
+static void summary_note(gf_cli_summary *summary, gf_cli_note kind, const char *name,
+                         const char *text) {
+    summary->notes[kind].count++;
+    summary->notes[kind].last = name;
+    snprintf(summary->notes[kind].text, sizeof summary->notes[kind].text, "%s", text);
 }
 
 void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,
                         bool first_page) {
     const gf_report *report = run->report;
     const gf_step_report made = gf_cli_outputs_of(run->steps);
-    if (made.dropped)
-        tally_add(&summary->dropping, name);
+    char text[512] = "";
     summary->dropped |= made.dropped;
-    if (first_page && report->pages > 1) {
-        tally_add(&summary->paged, name);
-        summary->pages = report->pages;
-    }
-    if (report->remarks.notes[0]) {
-        tally_add(&summary->noted, name);
-        memcpy(summary->notes, report->remarks.notes, sizeof summary->notes);
-    }
+    for (size_t i = 0, used = 0; i < GF_CLI_DROPPED; i++)
+        if (summary->dropped >> i & 1)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "",
+                                     gf_cli_dropped_kinds[i].text);
+    if (made.dropped)
+        summary_note(summary, GF_NOTE_DROPPED, name, text);
+    snprintf(text, sizeof text, "%" PRIu32, report->pages);
+    if (first_page && report->pages > 1)
+        summary_note(summary, GF_NOTE_PAGES, name, text);
+    if (report->remarks.notes[0])
+        summary_note(summary, GF_NOTE_OTHER, name, report->remarks.notes);
     if (made.brightness > summary->factor) {
         summary->factor = made.brightness;
         memcpy(summary->advice, made.advice, sizeof summary->advice);
@@ -428,43 +409,28 @@ void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_
     summary->samples += made.counted;
 }
 
-void gf_cli_report_losses(const gf_cli_summary *summary) {
-    const gf_cli_tally *dropping = &summary->dropping, *paged = &summary->paged;
-    const char *gap = ": ";
-    if (dropping->count == 1)
-        report_about(dropping->last, "", "");
-    else if (dropping->count)
-        fprintf(stderr, "gpufilter: %" PRIu64 " files", dropping->count);
-    for (size_t i = 0; i < GF_CLI_DROPPED; i++)
-        if (summary->dropped >> i & 1) {
-            fprintf(stderr, "%s%s", gap, gf_cli_dropped_kinds[i].text);
-            gap = ", ";
-        }
-    if (dropping->count)
-        fputs(" dropped: the output does not store this; --strip suppresses this warning\n",
-              stderr);
-    if (paged->count == 1) {
-        report_about(paged->last, ": image 1 of ", "");
-        fprintf(stderr, "%" PRIu32 "; --page selects another\n", summary->pages);
-    } else if (paged->count) {
-        fprintf(stderr,
-                "gpufilter: first images of %" PRIu64
-                " files with several; --page selects another\n",
-                paged->count);
-    }
-}
-
 void gf_cli_report_notes(const gf_cli_summary *summary) {
-    for (const char *line = summary->notes; *line;) {
-        const int length = (int)strcspn(line, "\n");
-        char text[sizeof summary->notes];
-        snprintf(text, sizeof text, "%.*s", length, line);
-        report_about(summary->noted.last, ": ", text);
-        if (summary->noted.count > 1)
-            fprintf(stderr, " (there are notes about %" PRIu64 " files; --json lists them)",
-                    summary->noted.count);
-        putc('\n', stderr);
-        line += length + (line[length] == '\n');
+    static const char *const ends[] = {
+        " dropped: the output does not store this; --strip suppresses this warning",
+        "; --page selects another", ""};
+    for (int kind = 0; kind < GF_NOTES; kind++) {
+        const uint64_t count = summary->notes[kind].count;
+        char text[sizeof summary->notes[kind].text], *rest = NULL;
+        memcpy(text, summary->notes[kind].text, sizeof text);
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+            if (count > 1 && kind == GF_NOTE_DROPPED)
+                fprintf(stderr, "gpufilter: %" PRIu64 " files: %s", count, line);
+            else if (count > 1 && kind == GF_NOTE_PAGES)
+                fprintf(stderr, "gpufilter: first images of %" PRIu64 " files with several", count);
+            else
+                report_about(summary->notes[kind].last,
+                             kind == GF_NOTE_PAGES ? ": image 1 of " : ": ", line);
+            fputs(ends[kind], stderr);
+            if (count > 1 && kind == GF_NOTE_OTHER)
+                fprintf(stderr, " (there are notes about %" PRIu64 " files; --json lists them)",
+                        count);
+            putc('\n', stderr);
+        }
     }
 }
 

@@ -36,6 +36,8 @@ typedef struct gf_cli_run {
 gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]);
 /* Return a cell as a number for bars and plots. */
 double gf_cli_number(gf_value value);
+/* Return the index of the colour channel of a curve in "rgba"; 4: another curve. */
+size_t gf_cli_channel(const char *curve);
 /* Return a cell as text: in `number`, or owned by the result. */
 const char *gf_cli_cell_text(gf_value value, char number[40]);
 /* Print ", 999 bytes in", ", 1.2 kB in" or ", 123 MB in"; what: " in". */
@@ -56,21 +58,20 @@ void gf_cli_report_damage(const char *name, const gf_remarks *remarks);
 /* Print ", 1.2 MB in, 999 kB out"; the second part only if out is not 0. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 
-/* Images that a line of a summary concerns. */
-typedef struct gf_cli_tally {
-    uint64_t count;
-    const char *last;
-} gf_cli_tally;
+/* Notes about images: dropped data, unread pages, and those of the library. */
+typedef enum gf_cli_note { GF_NOTE_DROPPED, GF_NOTE_PAGES, GF_NOTE_OTHER, GF_NOTES } gf_cli_note;
 
 /* Contents of a summary of one or more images. All zero: empty. */
 typedef struct gf_cli_summary {
-    gf_cli_tally dropping, paged, noted; /* images with dropped data, unread pages, and notes */
-    uint32_t dropped;                    /* bits of gf_dropped of all images */
-    uint32_t pages;                      /* of the last image with pages */
-    char notes[sizeof((gf_remarks *)0)->notes]; /* of the last image with notes */
-    double factor;                              /* maximum brightness factor; 0: none */
-    uint64_t clipped, samples;                  /* over the images with counts, without alpha */
-    bool uncounted;                             /* an integer image has no count */
+    struct {
+        uint64_t count;                            /* images with this note */
+        const char *last;                          /* the last of them */
+        char text[sizeof((gf_remarks *)0)->notes]; /* about it; dropped data: of all images */
+    } notes[GF_NOTES];
+    uint32_t dropped;          /* bits of gf_dropped of all images */
+    double factor;             /* maximum brightness factor; 0: none */
+    uint64_t clipped, samples; /* over the images with counts, without alpha */
+    bool uncounted;            /* an integer image has no count */
     char advice[sizeof((gf_step_report *)0)->advice];
 } gf_cli_summary;
 
@@ -85,9 +86,7 @@ extern const gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED];
 /* Add an image. first_page: without --page. */
 void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,
                         bool first_page);
-/* Print one line about what the outputs lack, and one about pages that were not read. */
-void gf_cli_report_losses(const gf_cli_summary *summary);
-/* Print the notes about the last image with notes, one per line. */
+/* Print the notes, one per line. */
 void gf_cli_report_notes(const gf_cli_summary *summary);
 /* Print a line such as " brightness x1.452, 48.9 % of samples clipped; --keep-brightness avoids
  * it", unless the factor is 0 or 1. name: begin it with a file name, and print it only if samples
