@@ -27,7 +27,6 @@ typedef struct batch_run {
     const gf_cli_options *options;  /* of the line */
     uint64_t shard, shards;         /* inputs shard, shard + shards, ..., counted from 1 */
     gf_cli_inputs inputs;           /* of all shards */
-    gf_cli_output *outputs;         /* one per input; NULL for a filter that measures */
     uint64_t files;                 /* inputs of the shard, plus names that could not be read */
     gf_batch_item *items;           /* `count` items to run */
     size_t *input_index, count;     /* index of the input of each item */
@@ -103,19 +102,18 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
 /* Count and print the error of input i, with --json also its record. Print a cause that affects all
  * outputs, such as a full disk, once. Before the run, count existing outputs. */
 static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
-    const char *output = run->outputs ? run->outputs[i].path : NULL;
     const gf_cli_input *input = &run->inputs.list[i];
     const int cause = error->cause;
     run->progress.failed++;
     if (run->options->json)
-        gf_cli_report_json_failure(stdout, run->info, input->path, output, error);
+        gf_cli_report_json_failure(stdout, run->info, input->path, input->out, error);
     if (cause == EEXIST && !run->begun) {
-        run->first_existing = run->existing++ ? run->first_existing : output;
+        run->first_existing = run->existing++ ? run->first_existing : input->out;
         return;
     }
     /* Subdirectories of --out-dir may be writable when --out-dir is not. */
     const bool stop = cause == ENOSPC || cause == EDQUOT || cause == EROFS ||
-                      (cause && output && !strchr(input->path + input->relative, '/') &&
+                      (cause && input->out && !strchr(input->path + input->relative, '/') &&
                        access(run->options->out_dir, W_OK | X_OK) != 0);
     if (stop && run->stopped)
         return;
@@ -137,11 +135,10 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
     struct stat info;
     *item = (gf_batch_item){.in = input->path};
     *skip = false;
-    if (!run->outputs)
+    const char *path = input->out;
+    if (!path)
         return GF_OK;
-    const gf_cli_output *output = &run->outputs[i];
-    const char *path = output->path;
-    item->out = (const char *const *)&output->path;
+    item->out = (const char *const *)&input->out;
     if (options->files.dry_run) {
         if (access(input->path, R_OK) != 0)
             return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", input->path,
@@ -151,12 +148,12 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
             return gf_set_error(error, GF_FAILED, "%s: is a %s", path,
                                 exists ? "directory" : "dangling symbolic link");
     }
-    *skip = options->resume && gf_cli_is_finished(&output->state, input);
+    *skip = options->resume && gf_cli_is_finished(&input->existing, input);
     if (*skip)
         return GF_OK;
     /* As for a single image, --force also replaces files created while the batch runs. */
-    item->replace = options->files.force || (options->resume && output->state.exists);
-    if (output->state.exists && !item->replace) {
+    item->replace = options->files.force || (options->resume && input->existing.exists);
+    if (input->existing.exists && !item->replace) {
         gf_set_error(error, GF_FAILED, "%s: already exists", path);
         error->cause = EEXIST;
         return GF_FAILED;
@@ -212,7 +209,7 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
         status = gf_cli_gather(run->info->name, run->line, &run->inputs, error);
     run->progress.failed = run->inputs.failed;
     if (!status && directory)
-        status = gf_cli_outputs_name(run->line, &run->inputs, &run->outputs, error);
+        status = gf_cli_outputs_name(run->line, &run->inputs, error);
     run->directories.sync = run->options->files.sync == GF_SYNC_ALWAYS;
     run->directories.dry_run = run->options->files.dry_run;
     if (!status && directory && !run->directories.dry_run)
@@ -364,8 +361,8 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     if (status)
         batch_name_file(item, finished->error, &error);
     /* With --resume, another process may have finished the output since this run started. */
-    const gf_cli_state now = status && run->outputs && run->options->resume
-                                 ? gf_cli_file_state(run->outputs[i].path)
+    const gf_cli_state now = status && run->options->resume
+                                 ? gf_cli_file_state(run->inputs.list[i].out)
                                  : (gf_cli_state){.exists = false};
     if (!status)
         status = batch_print(run, finished, &error);
@@ -501,7 +498,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     progress->total = run->files;
     progress->ended = run->skipped + progress->failed;
     if (!run->options->quiet)
-        progress->remedy = run->outputs ? "; --resume continues" : "";
+        progress->remedy = run->info->makes_image ? "; --resume continues" : "";
     gf_cli_progress_begin(progress, run->info->name, run->options->progress, run->options->quiet,
                           gf_cli_ranks()->count > 1);
     gf_status status = batch_run_items(run, GF_OK, error);
@@ -511,7 +508,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
         run->out_cause = errno;
     if (!status && run->out_cause) {
         char complete[64] = ""; /* outputs that are already committed remain */
-        if (run->outputs)
+        if (run->info->makes_image)
             snprintf(complete, sizeof complete, "; %" PRIu64 " output%s complete", run->done,
                      run->done == 1 ? " is" : "s are");
         return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s%s",
@@ -535,7 +532,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     pthread_mutex_init(&run.lock, NULL);
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
     if (first && !status && dry_run) {
-        for (size_t i = 0; i < run.count && run.outputs; i++)
+        for (size_t i = 0; i < run.count && run.info->makes_image; i++)
             gf_cli_list_output(run.items[i].out[0]);
         if (!line->options.quiet)
             fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n",
@@ -548,7 +545,6 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     }
     /* Other shards may use the created directories, so keep them. */
     gf_cli_directories_close(&run.directories, !run.begun && !line->options.shard);
-    gf_cli_outputs_free(run.outputs, run.inputs.count);
     gf_cli_inputs_free(&run.inputs);
     free(run.items);
     free(run.input_index);

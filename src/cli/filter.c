@@ -42,45 +42,18 @@ static const char *next_own_output(const gf_cli_job *job, size_t *i) {
     return NULL;
 }
 
-/* Reject an input that is also standard output, where the report would change it. */
-static gf_status filter_check_inputs(const gf_filter_info *info, const gf_cli_line *line,
-                                     gf_error *error) {
-    struct stat out, in;
-    const bool file = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
-    for (size_t i = 0; i < info->inputs && file; i++) {
-        const char *name = line->operands[i];
-        const bool exists =
-            filter_is_standard(name) ? fstat(STDIN_FILENO, &in) == 0 : stat(name, &in) == 0;
-        if (exists && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return gf_set_error(error, GF_USAGE,
-                                "%s: is also standard output; redirect standard output to another "
-                                "file",
-                                filter_is_standard(name) ? "standard input" : name);
-    }
-    return GF_OK;
-}
-
-/* Reject a directory as input, and suggest the options that process its images. */
-static gf_status check_directory(const gf_filter_info *info, const gf_cli_line *line,
-                                 gf_error *error) {
-    struct stat what;
-    const char *name = line->operand_count ? line->operands[0] : "-";
-    if (info->inputs != 1 || info->is_test || filter_is_standard(name) || stat(name, &what) != 0 ||
-        !S_ISDIR(what.st_mode))
-        return GF_OK;
-    return gf_set_error(error, GF_FAILED,
-                        "%s: is a directory; to process its images use 'gpufilter %s -R %s%s'",
-                        name, info->name, name, info->makes_image ? " --out-dir OUT" : "");
-}
-
 /* Reject contradictory arguments. Set job->run.output and job->data_out. */
 static gf_status check_job(gf_cli_job *job, gf_error *error) {
     const gf_cli_line *line = job->line;
     const gf_filter_info *info = job->run.info;
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
-    const gf_status status = check_directory(info, line, error);
-    if (status)
-        return status;
+    const char *name = line->operand_count ? line->operands[0] : "-";
+    struct stat out, in;
+    if (info->inputs == 1 && !info->is_test && !filter_is_standard(name) && stat(name, &in) == 0 &&
+        S_ISDIR(in.st_mode))
+        return gf_set_error(error, GF_FAILED,
+                            "%s: is a directory; to process its images use 'gpufilter %s -R %s%s'",
+                            name, info->name, name, info->makes_image ? " --out-dir OUT" : "");
     if (line->operand_count != operands)
         return gf_set_error(
             error, GF_USAGE, "%s: expected %s, got %zu operand%s; %ssee 'gpufilter %s --help'",
@@ -93,7 +66,6 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
         job->run.output = line->operands[info->inputs];
     const bool plot_out = filter_is_standard(line->options.plot);
     bool data_out = filter_is_standard(job->run.output);
-    const char *name;
     for (size_t i = 0; (name = next_own_output(job, &i));)
         data_out = data_out || filter_is_standard(name);
     job->data_out = data_out || plot_out;
@@ -107,7 +79,19 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
                             "--%s: standard output is already used for data; write the data to a "
                             "file",
                             second);
-    return filter_check_inputs(info, line, error);
+    /* The report would change an input that is also standard output. */
+    const bool file = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
+    for (size_t i = 0; i < info->inputs && file; i++) {
+        const bool standard = filter_is_standard(line->operands[i]);
+        name = standard ? "standard input" : line->operands[i];
+        if ((standard ? fstat(STDIN_FILENO, &in) : stat(name, &in)) == 0 &&
+            in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return gf_set_error(error, GF_USAGE,
+                                "%s: is also standard output; redirect standard output to another "
+                                "file",
+                                name);
+    }
+    return GF_OK;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -234,26 +218,16 @@ static gf_status filter_measure_pages(gf_cli_job *job, gf_outcome *outcome, gf_e
     job->run.page = pages > 1 ? "all" : "1";
     job->run.later = pages > 1;
     job->run.result = outcome->results[0];
-    if (!status)
-        status = print_report(job, &job->run, error);
-    gf_result_free(outcome->results[0]);
-    job->run.result = outcome->results[0] = NULL;
-    return status;
-}
-
-/* Return whether the command line requests a batch, which may have several inputs. */
-static bool filter_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
-    const gf_cli_options *options = &line->options;
-    if (info->inputs != 1 || info->is_test)
-        return false;
-    if (info->makes_image)
-        return options->out_dir;
-    return line->operand_count > 1 || options->files_from || options->recursive || options->shard;
+    return status ? status : print_report(job, &job->run, error);
 }
 
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
-    if (filter_is_batch(info, line))
+    const gf_cli_options *options = &line->options;
+    const bool many = info->makes_image ? options->out_dir != NULL
+                                        : line->operand_count > 1 || options->files_from ||
+                                              options->recursive || options->shard;
+    if (info->inputs == 1 && !info->is_test && many)
         return gf_cli_batch(filter, line, error);
     gf_step_report steps[GF_CLI_MAX_STEPS] = {{.out_bytes = 0}};
     gf_result *results[GF_CLI_MAX_STEPS] = {NULL};
@@ -266,18 +240,17 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
                               .report = &outcome.report,
                               .steps = steps}};
     gf_status status = check_job(&job, error);
-    if (!status && line->options.plot && !gf_cli_plot_open)
+    if (!status && options->plot && !gf_cli_plot_open)
         status = gf_set_error(error, GF_FAILED,
                               "--plot: not supported: gpufilter was built without cairo; install "
                               "the package libcairo2-dev and rebuild");
-    else if (!status && line->options.plot && gf_cli_ranks_root())
-        status = gf_cli_plot_open(&line->options, &job.plot, error);
+    else if (!status && options->plot && gf_cli_ranks_root())
+        status = gf_cli_plot_open(options, &job.plot, error);
     status = gf_cli_ranks()->agree(status, error);
-    const bool pages = line->options.files.page == GF_ALL_PAGES && !info->makes_image &&
-                       !line->options.files.dry_run;
+    const bool pages =
+        options->files.page == GF_ALL_PAGES && !info->makes_image && !options->files.dry_run;
     if (!status && gf_cli_ranks_root())
-        gf_cli_progress_begin(&job.progress, info->name, line->options.progress,
-                              line->options.quiet, false);
+        gf_cli_progress_begin(&job.progress, info->name, options->progress, options->quiet, false);
     if (!status)
         status = pages ? filter_measure_pages(&job, &outcome, error)
                        : filter_compute(&job, &outcome, error);
@@ -285,8 +258,7 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
         gf_cli_event_failed(&job.progress, line->operands[0], error->message);
     gf_cli_event_end(&job.progress, !status, status != GF_OK, 0);
     if (!status && gf_cli_ranks_root())
-        line->options.files.dry_run ? filter_list_outputs(&job)
-                                    : print_summary(&job.run, &line->options);
+        options->files.dry_run ? filter_list_outputs(&job) : print_summary(&job.run, options);
     if (info->is_test && status == GF_FAILED)
         status = GF_USAGE;
     else if (!status && results[0] && !gf_result_passed(results[0]))

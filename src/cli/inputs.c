@@ -163,14 +163,22 @@ static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_
     return status;
 }
 
-static gf_status inputs_take_directory(gf_cli_inputs *inputs, const char *path,
-                                       const struct stat *info, gf_error *error) {
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static gf_status inputs_take_name(gf_cli_inputs *inputs, const char *path, gf_error *error) {
+    struct stat info;
+    const bool exists = stat(path, &info) == 0;
+    if (!exists || !S_ISDIR(info.st_mode)) {
+        const char *slash = strrchr(path, '/');
+        return inputs_add(inputs, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
+                          exists ? &info : NULL, error);
+    }
     if (!inputs->options->recursive) {
         gf_set_error(error, GF_FAILED, "%s: is a directory; use --recursive to process its images",
                      path);
         return inputs_print_error(inputs, error);
     }
-    if (inputs_is_out(inputs, info))
+    if (inputs_is_out(inputs, &info))
         return gf_set_error(
             error, GF_USAGE,
             "%s: is also --out-dir, and its outputs would be inputs of the next run; "
@@ -185,18 +193,6 @@ static gf_status inputs_take_directory(gf_cli_inputs *inputs, const char *path,
     gf_status status = inputs_walk(inputs, directory, 0, error);
     free(directory);
     return status;
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static gf_status inputs_take_name(gf_cli_inputs *inputs, const char *path, gf_error *error) {
-    struct stat info;
-    const bool exists = stat(path, &info) == 0;
-    if (exists && S_ISDIR(info.st_mode))
-        return inputs_take_directory(inputs, path, &info, error);
-    const char *slash = strrchr(path, '/');
-    return inputs_add(inputs, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
-                      exists ? &info : NULL, error);
 }
 
 /* A list of names being read. */
@@ -286,39 +282,38 @@ void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
                  used ? "; " : "", links, links == 1 ? "" : "s");
 }
 
-static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs,
-                                   const char *list, gf_error *error) {
-    char skipped[160];
-    gf_cli_skipped_text(inputs, skipped, sizeof skipped);
-    if (!line->operand_count)
-        return gf_set_error(error, GF_FAILED, "--files-from '%s': no images found%s%s", list,
-                            *skipped ? "; " : "", skipped);
-    return gf_set_error(error, GF_FAILED, "%s%s: no images found%s%s", line->operands[0],
-                        line->operand_count > 1 ? " and others" : "", *skipped ? "; " : "",
-                        skipped);
-}
-
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
                         gf_error *error) {
+    const char *list = line->options.files_from, *first = line->operands[0];
+    char skipped[160];
     gf_status status = GF_OK;
     inputs->options = &line->options;
-    if (!line->operand_count && !line->options.files_from)
+    if (!first && !list)
         return gf_set_error(error, GF_USAGE, "%s: expected input files; see 'gpufilter %s --help'",
                             command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0
                      ? inputs_add(inputs, strdup("-"), 0, NULL, error)
                      : inputs_take_name(inputs, line->operands[i], error);
-    const char *list = line->options.files_from;
     if (!status && list)
         status = inputs_take_list(inputs, list, line->options.null, error);
-    return status || inputs->count || inputs->failed ? status
-                                                     : inputs_fail_empty(line, inputs, list, error);
+    if (status || inputs->count || inputs->failed)
+        return status;
+    gf_cli_skipped_text(inputs, skipped, sizeof skipped);
+    return gf_set_error(error, GF_FAILED, "%s%s%s: no images found%s%s",
+                        first ? "" : "--files-from '", first ? first : list,
+                        !first                    ? "'"
+                        : line->operand_count > 1 ? " and others"
+                                                  : "",
+                        *skipped ? "; " : "", skipped);
 }
 
 void gf_cli_inputs_free(gf_cli_inputs *inputs) {
-    for (size_t i = 0; i < inputs->count; i++)
+    for (size_t i = 0; i < inputs->count; i++) {
         free(inputs->list[i].path);
+        free(inputs->list[i].out);
+        free(inputs->list[i].real);
+    }
     free(inputs->list);
     *inputs = (gf_cli_inputs){0};
 }

@@ -8,12 +8,23 @@
 
 #include "cli.h"
 
+/* State of a path. */
+typedef struct gf_cli_state {
+    bool exists;          /* a regular file exists; the other members are valid */
+    bool empty;           /* as a power failure may leave it */
+    struct timespec time; /* last modification */
+} gf_cli_state;
+
 typedef struct gf_cli_input {
     char *path;
     size_t relative; /* offset in path of the part that is appended to --out-dir: the base name,
                       * or the path relative to the directory given as input */
     uint64_t bytes;  /* file size; 0: unknown */
     struct timespec time; /* last modification; 0: unknown */
+    /* Of gf_cli_outputs_name. NULL: no output. */
+    char *out;             /* path of the output */
+    char *real;            /* its canonical path, without symbolic links */
+    gf_cli_state existing; /* its state before the batch */
 } gf_cli_input;
 
 typedef struct gf_cli_inputs {
@@ -42,19 +53,6 @@ void gf_cli_inputs_free(gf_cli_inputs *inputs);
 
 /* ---- outputs of a batch (outputs.c) ---------------------------------------------------------- */
 
-/* State of a path. */
-typedef struct gf_cli_state {
-    bool exists;          /* a regular file exists; the other members are valid */
-    bool empty;           /* as a power failure may leave it */
-    struct timespec time; /* last modification */
-} gf_cli_state;
-
-typedef struct gf_cli_output {
-    char *path;
-    char *real;         /* canonical path, without symbolic links */
-    gf_cli_state state; /* state before the batch */
-} gf_cli_output;
-
 /* Make the output name for an input with this base name and index (from 1). format: --format, or
  * NULL. GF_USAGE if the template is invalid. The caller frees *name. */
 gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
@@ -62,10 +60,8 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
 
 /* Name an output for each input by --out-dir, --name and --format. GF_USAGE if two inputs have the
  * same output, also through symbolic links; if an output would replace the input of another; with
- * --resume, if an output is its own input. The caller frees *outputs, also after a failure. */
-gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
-                              gf_cli_output **outputs, gf_error *error);
-void gf_cli_outputs_free(gf_cli_output *outputs, size_t count);
+ * --resume, if an output is its own input. */
+gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf_error *error);
 
 /* Return the state of a path. */
 gf_cli_state gf_cli_file_state(const char *path);

@@ -16,30 +16,25 @@ static gf_status outputs_out_of_memory(gf_error *error) {
 
 /* ---- templates ------------------------------------------------------------------------------- */
 
-/* Write the extension of --format or of the input; .png if the input format cannot be written. */
-static void template_put_extension(FILE *file, const char *base, const char *format) {
-    gf_codec_info known;
-    if (format)
-        fprintf(file, ".%s", format);
-    else
-        fputs(gf_cli_named_format(base, &known) && known.written ? gf_cli_extension(base) : ".png",
-              file);
-}
-
-/* Write the replacement of a word in braces. Return false if the word is unknown. */
+/* Write the replacement of a word in braces; {ext}: that of --format or of the input, or .png if
+ * the input format cannot be written. Return false if the word is unknown. */
 static bool template_put_word(FILE *file, const char *word, size_t length, const char *base,
                               const char *format, uint64_t index) {
     enum { MAX_DIGITS = 20 };
     char text[16] = "";
+    gf_codec_info known;
     if (length < sizeof text)
         memcpy(text, word, length);
+    const char *extension = gf_cli_extension(base);
     const bool has_digits = length > 6 && length < 9 && strncmp(text, "index:", 6) == 0 &&
                             strspn(text + 6, "0123456789") == length - 6;
     const int digits = has_digits ? (int)strtol(text + 6, NULL, 10) : 0;
     if (strcmp(text, "stem") == 0)
-        fwrite(base, 1, strlen(base) - strlen(gf_cli_extension(base)), file);
+        fwrite(base, 1, strlen(base) - strlen(extension), file);
+    else if (strcmp(text, "ext") == 0 && format)
+        fprintf(file, ".%s", format);
     else if (strcmp(text, "ext") == 0)
-        template_put_extension(file, base, format);
+        fputs(gf_cli_named_format(base, &known) && known.written ? extension : ".png", file);
     else if (strcmp(text, "name") == 0)
         fputs(base, file);
     else if (strcmp(text, "index") == 0 || (digits >= 1 && digits <= MAX_DIGITS))
@@ -121,8 +116,8 @@ static char *outputs_real(const char *path) {
 
 /* Name the output of one input: OUT-DIR/SUBFOLDERS/NAME, with the subdirectories of the input
  * relative to the directory given as input. */
-static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *input,
-                                  uint64_t index, gf_cli_output *output, gf_error *error) {
+static gf_status outputs_name_one(const gf_cli_line *line, gf_cli_input *input, uint64_t index,
+                                  gf_error *error) {
     const char *directory = line->options.out_dir;
     const char *format = line->options.files.write.format;
     const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
@@ -143,17 +138,16 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
         return GF_USAGE;
     }
     size_t length = strlen(directory);
-    while (length > 1 && directory[length - 1] == '/')
+    while (length > 0 && directory[length - 1] == '/') /* also that of "/" */
         length--;
-    const bool root = length == 1 && directory[0] == '/';
-    if (asprintf(&output->path, "%.*s%s%.*s%s", (int)length, directory, root ? "" : "/",
-                 (int)(base - kept), kept, name) < 0)
-        output->path = NULL;
+    if (asprintf(&input->out, "%.*s/%.*s%s", (int)length, directory, (int)(base - kept), kept,
+                 name) < 0)
+        input->out = NULL;
     free(name);
-    output->real = output->path ? outputs_real(output->path) : NULL;
-    if (!output->real)
+    input->real = input->out ? outputs_real(input->out) : NULL;
+    if (!input->real)
         return outputs_out_of_memory(error);
-    output->state = gf_cli_file_state(output->path);
+    input->existing = gf_cli_file_state(input->out);
     return GF_OK;
 }
 
@@ -177,22 +171,22 @@ bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input) {
 
 /* Order by canonical path, then by index. */
 static int outputs_compare(const void *one, const void *other) {
-    const gf_cli_output *a = *(const gf_cli_output *const *)one;
-    const gf_cli_output *b = *(const gf_cli_output *const *)other;
+    const gf_cli_input *a = *(const gf_cli_input *const *)one;
+    const gf_cli_input *b = *(const gf_cli_input *const *)other;
     const int order = strcmp(a->real, b->real);
     return order ? order : a < b ? -1 : a > b;
 }
 
-static int outputs_compare_name(const void *real, const void *output) {
-    return strcmp(real, (*(const gf_cli_output *const *)output)->real);
+static int outputs_compare_name(const void *real, const void *input) {
+    return strcmp(real, (*(const gf_cli_input *const *)input)->real);
 }
 
 /* Reject two inputs with the same output. Report the pair whose second input comes first. */
-static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                     const gf_cli_output *const *sorted, gf_error *error) {
-    const gf_cli_output *first = outputs, *one = NULL, *other = NULL;
-    for (size_t i = 0; i < inputs->count; i++) {
-        if (i == 0 || strcmp(first->real, sorted[i]->real) != 0) {
+static gf_status outputs_check_twice(const gf_cli_input *const *sorted, size_t count,
+                                     gf_error *error) {
+    const gf_cli_input *first = NULL, *one = NULL, *other = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!first || strcmp(first->real, sorted[i]->real) != 0) {
             first = sorted[i];
         } else if (!other || sorted[i] < other) {
             one = first;
@@ -204,32 +198,30 @@ static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_o
     return gf_set_error(error, GF_USAGE,
                         "%s: is the output of both %.300s and %.300s; use a --name with {index}, "
                         "such as '{index}-{stem}{ext}'",
-                        other->path, inputs->list[one - outputs].path,
-                        inputs->list[other - outputs].path);
+                        other->out, one->path, other->path);
 }
 
 /* Reject an output that replaces the input of another, which might be read before or after that;
  * with --resume also its own input, which each run would filter again. */
-static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                      const gf_cli_output *const *sorted, bool resume,
-                                      gf_error *error) {
+static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
+                                      const gf_cli_input *const *sorted, gf_error *error) {
     for (size_t i = 0; i < inputs->count; i++) {
         const char *path = inputs->list[i].path;
         char *real = outputs_real(path);
         if (!real)
             return outputs_out_of_memory(error);
-        const gf_cli_output *const *found =
-            bsearch(real, sorted, inputs->count, sizeof(gf_cli_output *), outputs_compare_name);
+        const gf_cli_input *const *found =
+            bsearch(real, sorted, inputs->count, sizeof *sorted, outputs_compare_name);
         free(real);
-        if (!found || !(*found)->state.exists)
+        if (!found || !(*found)->existing.exists)
             continue;
-        if (*found != &outputs[i])
+        if (*found != &inputs->list[i])
             return gf_set_error(
                 error, GF_USAGE,
                 "%s: is an input that the output of %.300s would replace; use another "
                 "--out-dir or --name",
-                path, inputs->list[*found - outputs].path);
-        if (resume)
+                path, (*found)->path);
+        if (inputs->options->resume)
             return gf_set_error(error, GF_USAGE,
                                 "%s: its output replaces it, which --resume does not support; use "
                                 "another --out-dir or --name",
@@ -238,37 +230,23 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_
     return GF_OK;
 }
 
-gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
-                              gf_cli_output **out, gf_error *error) {
+gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf_error *error) {
     const size_t count = inputs->count;
-    gf_cli_output *outputs = *out = calloc(count + 1, sizeof *outputs);
-    const gf_cli_output **sorted = calloc(count + 1, sizeof(gf_cli_output *));
-    gf_status status = GF_OK;
-    if (!outputs || !sorted) {
-        free(sorted);
-        return outputs_out_of_memory(error);
-    }
+    const gf_cli_input **sorted = calloc(count + 1, sizeof(gf_cli_input *));
+    gf_status status = sorted ? GF_OK : outputs_out_of_memory(error);
     for (size_t i = 0; i < count && !status; i++) {
-        status = outputs_name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
-        sorted[i] = &outputs[i];
+        status = outputs_name_one(line, &inputs->list[i], i + 1, error);
+        sorted[i] = &inputs->list[i];
     }
     if (!status) {
-        qsort(sorted, count, sizeof(gf_cli_output *), outputs_compare);
-        status = outputs_check_twice(inputs, outputs, sorted, error);
+        qsort(sorted, count, sizeof(gf_cli_input *), outputs_compare);
+        status = outputs_check_twice(sorted, count, error);
     }
     /* Without these options, existing files are not replaced. */
     if (!status && (line->options.files.force || line->options.resume))
-        status = outputs_check_inputs(inputs, outputs, sorted, line->options.resume, error);
+        status = outputs_check_inputs(inputs, sorted, error);
     free(sorted);
     return status;
-}
-
-void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
-    for (size_t i = 0; outputs && i < count; i++) {
-        free(outputs[i].path);
-        free(outputs[i].real);
-    }
-    free(outputs);
 }
 
 /* ---- directories ----------------------------------------------------------------------------- */
