@@ -213,24 +213,6 @@ static batch_share leader_cut_share(batch_leader *leader) {
     return share;
 }
 
-/* Send shares to the ranks that request one, or stop all ranks. */
-static void leader_answer(batch_leader *leader) {
-    const gf_cli_shared_batch *batch = leader->batch;
-    const bool may_assign =
-        !batch->options->in_order ||
-        (leader->next < leader->reported + MAX_AHEAD && leader->held < MAX_HELD);
-    for (uint32_t i = 0; i < leader->ranks; i++) {
-        batch_member *member = &leader->members[i];
-        if (member->closed)
-            continue;
-        if (leader->stop) {
-            leader_send(leader, i, (batch_share){0, 0});
-        } else if (member->requests && (may_assign || leader->next == batch->count)) {
-            leader_send(leader, i, leader_cut_share(leader));
-        }
-    }
-}
-
 static void leader_report(batch_leader *leader, batch_message *message) {
     const gf_cli_shared_batch *batch = leader->batch;
     const gf_cli_finished finished = {.item = message->item,
@@ -262,8 +244,8 @@ static void leader_add(batch_leader *leader, batch_message *message) {
     }
 }
 
-/* Return the next message of a rank if it is complete, else NULL. */
-static batch_message *leader_receive(batch_leader *leader, uint32_t from) {
+/* Receive and process the next message of a rank. Return false if none has arrived. */
+static bool leader_take(batch_leader *leader, uint32_t from) {
     batch_member *member = &leader->members[from];
     batch_message *message = NULL;
     int arrived = 0;
@@ -286,12 +268,6 @@ static batch_message *leader_receive(batch_leader *leader, uint32_t from) {
         member->message = NULL;
     }
     pthread_mutex_unlock(&gf_mpi_calls);
-    return message;
-}
-
-/* Process the next message of a rank. Return false if none has arrived. */
-static bool leader_take(batch_leader *leader, uint32_t from) {
-    batch_message *message = leader_receive(leader, from);
     if (!message)
         return false;
     if (message->kind == BATCH_FINISHED) {
@@ -299,11 +275,11 @@ static bool leader_take(batch_leader *leader, uint32_t from) {
         return true;
     }
     if (message->kind == BATCH_REQUEST) {
-        leader->members[from].requests = true;
+        member->requests = true;
     } else {
         leader->ended++;
         leader->stop = leader->stop || message->status;
-        if (!leader->members[from].closed)
+        if (!member->closed)
             leader_send(leader, from, (batch_share){0, 0});
     }
     free(message);
@@ -312,19 +288,30 @@ static bool leader_take(batch_leader *leader, uint32_t from) {
 
 /* Exchange messages until all workers have ended. */
 static void leader_serve(batch_leader *leader) {
+    const gf_cli_shared_batch *batch = leader->batch;
     for (unsigned tries = 0; leader->ended < leader->ranks;) {
         bool received = false;
         for (uint32_t i = 0; i < leader->ranks; i++)
             received = leader_take(leader, i) || received;
-        leader_answer(leader);
-        leader->batch->tick(leader->batch->context);
+        /* Send shares to the ranks that request one, or stop all ranks. */
+        for (uint32_t i = 0; i < leader->ranks; i++) {
+            const batch_member *member = &leader->members[i];
+            const bool may_assign =
+                !batch->options->in_order || leader->next == batch->count ||
+                (leader->next < leader->reported + MAX_AHEAD && leader->held < MAX_HELD);
+            if (!member->closed && leader->stop)
+                leader_send(leader, i, (batch_share){0, 0});
+            else if (!member->closed && member->requests && may_assign)
+                leader_send(leader, i, leader_cut_share(leader));
+        }
+        batch->tick(batch->context);
         if (received)
             tries = 0;
         else
             gf_mpi_rest(&tries);
     }
     /* After a stop, report the items that finished behind items that never started. */
-    for (uint64_t i = leader->reported; i < leader->batch->count; i++)
+    for (uint64_t i = leader->reported; i < batch->count; i++)
         if (leader->early[i])
             leader_report(leader, leader->early[i]);
 }
@@ -362,48 +349,37 @@ static void batch_lead(batch_worker *worker) {
     free(leader.members);
 }
 
-/* ---- the list of items ----------------------------------------------------------------------- */
-
-/* Serialise each item: a byte for `replace`, the input name, and the output name or "". */
-static char *list_pack(const gf_cli_shared_batch *batch, size_t *bytes) {
-    char *names = NULL;
-    FILE *file = gf_mpi_need(open_memstream(&names, bytes));
-    for (uint64_t i = 0; i < batch->count; i++) {
-        const gf_batch_item *item = &batch->items[i];
-        fprintf(file, "%c%s%c%s%c", item->replace ? 1 : 0, item->in, 0,
-                item->out ? item->out[0] : "", 0);
-    }
-    const bool written = !ferror(file);
-    return gf_mpi_need(fclose(file) == 0 && written ? names : NULL);
-}
-
-/* outputs: receives the output names, which the items point to. */
-static gf_batch_item *list_unpack(const char *names, uint64_t count, const char **outputs) {
-    gf_batch_item *items = gf_mpi_need(calloc((size_t)count, sizeof *items));
-    for (uint64_t i = 0; i < count; i++) {
-        items[i].replace = *names++;
-        items[i].in = names;
-        names += strlen(names) + 1;
-        outputs[i] = names;
-        items[i].out = *names ? &outputs[i] : NULL;
-        names += strlen(names) + 1;
-    }
-    return items;
-}
-
 /* Broadcast the items of rank 0. A network file system may show others an older state of files. */
 gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, gf_error *error) {
     const bool first = gf_mpi_peers()->rank == 0;
     gf_cli_shared_batch all = *batch;
+    char *names = NULL;
     size_t bytes;
     status = gf_mpi_agree(status, error);
     gf_mpi_broadcast(&all.count, sizeof all.count);
     if (status || !all.count)
         return status;
-    char *names = gf_mpi_share(first ? list_pack(batch, &bytes) : NULL, &bytes);
+    if (first) {
+        /* Serialise each item: a byte for `replace`, the input name, and the output name or "". */
+        FILE *file = gf_mpi_need(open_memstream(&names, &bytes));
+        for (const gf_batch_item *item = batch->items; item < batch->items + all.count; item++)
+            fprintf(file, "%c%s%c%s%c", item->replace ? 1 : 0, item->in, 0,
+                    item->out ? item->out[0] : "", 0);
+        const bool written = !ferror(file);
+        gf_mpi_need(fclose(file) == 0 && written ? names : NULL);
+    }
+    names = gf_mpi_share(names, &bytes);
     gf_mpi_broadcast(batch->setup, batch->setup_size);
     const char **outputs = gf_mpi_need(malloc((size_t)all.count * sizeof *outputs));
-    gf_batch_item *items = list_unpack(names, all.count, outputs);
+    gf_batch_item *items = gf_mpi_need(calloc((size_t)all.count, sizeof *items));
+    const char *at = names;
+    for (uint64_t i = 0; i < all.count; i++) {
+        items[i].replace = *at++;
+        items[i].in = at;
+        outputs[i] = at + strlen(at) + 1;
+        items[i].out = *outputs[i] ? &outputs[i] : NULL;
+        at = outputs[i] + strlen(outputs[i]) + 1;
+    }
     all.items = items;
     batch_worker worker = {.batch = &all};
     if (first)

@@ -110,21 +110,6 @@ static gf_status image_share(const image_job *image, const gf_job *job, gf_parti
 
 /* ---- one image ------------------------------------------------------------------------------- */
 
-/* Rank 0: inspect the inputs and create the output file. */
-static gf_status image_prepare(image_job *image, gf_error *error) {
-    const gf_job *job = image->job;
-    image_found *found = &image->found;
-    gf_status status =
-        gf_rows_possible(image->engine, job, &found->format, &found->possible, error);
-    found->possible = !status && found->possible && !(job->options && job->options->dry_run);
-    if (!found->possible)
-        return status;
-    status = gf_rows_file_open(job, &found->format, &image->file, error);
-    if (!status && image->file)
-        (void)snprintf(found->file, sizeof found->file, "%s", gf_rows_file_name(image->file));
-    return status;
-}
-
 /* Return the first row of a rank, of `rows` rows. Rank 0 always has rows, even with fewer rows than
  * ranks. */
 static uint64_t image_first_row(const image_job *image, uint64_t rows, uint32_t rank) {
@@ -177,35 +162,38 @@ static gf_status image_run_before(image_job *image, gf_partial **before, gf_erro
     return status ? status : image_share(image, &job, before, error);
 }
 
-static gf_status image_run_ranges(image_job *image, gf_outcome *outcome, gf_error *error) {
-    gf_partial *before = NULL, *all = NULL;
-    gf_status status = image_run_before(image, &before, error);
-    if (!status)
-        status = image_run_range(image, image->job, before, &all, outcome, error);
-    if (!status && image->rank == 0) {
-        status = gf_finish_rows(image->engine, image->job, all, image->file, outcome, error);
-        image->file = NULL;
-    }
-    gf_partial_free(before);
-    gf_partial_free(all);
-    return status;
-}
-
 gf_status gf_mpi_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome, gf_error *error) {
     const gf_cli_peers *peers = gf_mpi_peers();
     image_job image = {.engine = engine, .job = job, .rank = peers->rank, .count = peers->count};
+    image_found *found = &image.found;
+    gf_partial *before = NULL, *all = NULL;
     gf_status status = GF_OK;
-    if (image.rank == 0 && image.count > 1)
-        status = image_prepare(&image, error);
+    if (image.rank == 0 && image.count > 1) {
+        /* Inspect the inputs and create the output file. */
+        status = gf_rows_possible(engine, job, &found->format, &found->possible, error);
+        found->possible = !status && found->possible && !(job->options && job->options->dry_run);
+        if (found->possible)
+            status = gf_rows_file_open(job, &found->format, &image.file, error);
+        if (!status && image.file)
+            (void)snprintf(found->file, sizeof found->file, "%s", gf_rows_file_name(image.file));
+    }
     status = gf_mpi_agree(status, error);
     if (!status) {
-        gf_mpi_broadcast(&image.found, sizeof image.found);
-        if (image.found.possible)
-            status = image_run_ranges(&image, outcome, error);
-        else if (image.rank == 0)
+        gf_mpi_broadcast(found, sizeof *found);
+        if (found->possible)
+            status = image_run_before(&image, &before, error);
+        if (!status && found->possible)
+            status = image_run_range(&image, job, before, &all, outcome, error);
+        if (!status && image.rank == 0 && !found->possible)
             status = gf_run(engine, job, outcome, error);
+        if (!status && image.rank == 0 && found->possible) {
+            status = gf_finish_rows(engine, job, all, image.file, outcome, error);
+            image.file = NULL;
+        }
         status = gf_mpi_agree(status, error);
     }
+    gf_partial_free(before);
+    gf_partial_free(all);
     gf_rows_file_close(image.file);
     return status;
 }

@@ -109,47 +109,24 @@ void gf_mpi_receive(uint32_t from, void *data, size_t size) {
 
 /* ---- collective status ----------------------------------------------------------------------- */
 
-/* Return the status and error of `rank` on all ranks. */
-static gf_status mpi_follow(uint32_t rank, gf_status status, gf_error *error) {
-    gf_error outcome = {0};
-    if (status)
-        outcome = *error;
-    outcome.status = status;
-    mpi_move(MPI_BROADCAST, rank, &outcome, sizeof outcome);
-    if (outcome.status)
-        *error = outcome;
-    return outcome.status;
-}
-
 gf_status gf_mpi_agree(gf_status status, gf_error *error) {
     const uint32_t failed = status ? mpi_peers.rank : mpi_peers.count;
     uint32_t lowest;
+    gf_error outcome = {0};
     MPI_Request request;
     MPI_Iallreduce(&failed, &lowest, 1, MPI_UINT32_T, MPI_MIN, gf_mpi_world, &request);
     mpi_finish(&request);
-    return lowest < mpi_peers.count ? mpi_follow(lowest, status, error) : GF_OK;
+    if (lowest == mpi_peers.count)
+        return GF_OK;
+    if (status)
+        outcome = *error;
+    outcome.status = status;
+    mpi_move(MPI_BROADCAST, lowest, &outcome, sizeof outcome);
+    *error = outcome;
+    return outcome.status;
 }
 
 /* ---- initialization and finalization --------------------------------------------------------- */
-
-/* Return the cores per rank on this host. Launchers bind each rank to its own cores, or leave all
- * cores to all ranks, which then share them evenly. */
-static uint32_t mpi_share_cores(MPI_Comm host, uint32_t locals) {
-    cpu_set_t own;
-    uint32_t same = 0;
-    CPU_ZERO(&own);
-    if (sched_getaffinity(0, sizeof own, &own) != 0)
-        return 0;
-    cpu_set_t *all = calloc(locals, sizeof *all);
-    if (!all)
-        return 0;
-    MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, host);
-    for (uint32_t i = 0; i < locals; i++)
-        same += CPU_EQUAL(&own, &all[i]) != 0;
-    free(all);
-    const uint32_t cores = gf_cores();
-    return same && cores > same ? cores / same : 1;
-}
 
 static int mpi_end(int code) {
     MPI_Request request;
@@ -171,9 +148,22 @@ static void mpi_start(void) {
     MPI_Comm_split_type(gf_mpi_world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
     MPI_Comm_rank(host, &local);
     MPI_Comm_size(host, &locals);
+    /* Launchers bind each rank of this host to its own cores, or leave all cores to all ranks,
+     * which then share them evenly. */
+    cpu_set_t own;
+    uint32_t same = 0, threads = 0;
+    CPU_ZERO(&own);
+    cpu_set_t *all = calloc((size_t)locals, sizeof *all);
+    if (all && sched_getaffinity(0, sizeof own, &own) == 0) {
+        MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, host);
+        for (int i = 0; i < locals; i++)
+            same += CPU_EQUAL(&own, &all[i]) != 0;
+        threads = same && gf_cores() > same ? gf_cores() / same : 1;
+    }
+    free(all);
     mpi_peers = (gf_cli_peers){.rank = (uint32_t)rank,
                                .count = (uint32_t)count,
-                               .threads = mpi_share_cores(host, (uint32_t)locals),
+                               .threads = threads,
                                .launched = true,
                                .agree = gf_mpi_agree,
                                .end = mpi_end};
