@@ -53,35 +53,26 @@ static void roff_put_word(const char *word, size_t size, FILE *page) {
     roff_put_chars(bold + bolds, (size_t)(end - bold) - bolds, false, page);
 }
 
-static bool roff_ends_sentence(const char *word, size_t size) {
-    while (size && strchr(")\"'`]", word[size - 1]))
-        size--;
-    return size && strchr(".?!", word[size - 1]) && !(size > 2 && word[size - 2] == '.');
-}
-
 /* Write the words of a line. Start a new line after each sentence. */
 static void roff_put_prose(const char *text, FILE *page) {
     bool begins = true;
     for (text += strspn(text, " "); *text && *text != '\n'; text += strspn(text, " ")) {
         const size_t size = strcspn(text, " \n");
+        size_t end = size;
         if (!begins)
             fputc(' ', page);
         else if (*text == '.' || *text == '\'')
             fputs("\\&", page);
         roff_put_word(text, size, page);
-        begins = roff_ends_sentence(text, size);
+        while (end && strchr(")\"'`]", text[end - 1]))
+            end--;
+        begins = end && strchr(".?!", text[end - 1]) && !(end > 2 && text[end - 2] == '.');
         if (begins)
             fputc('\n', page);
         text += size;
     }
     if (!begins)
         fputc('\n', page);
-}
-
-/* Return the text of a list item "  name  text"; NULL if the line is not an item. */
-static const char *roff_item_text(const char *line) {
-    const char *gap = strncmp(line, "  ", 2) == 0 ? strstr(line + 2, "  ") : NULL;
-    return gap && gap > line + 2 && gap < line + strcspn(line, "\n") ? gap : NULL;
 }
 
 /* Convert text to a page of mdoc(7). Copy lines that begin with '.', which are mdoc already. All
@@ -93,7 +84,8 @@ static void roff_put(const char *text, FILE *page) {
     static const char *const end[] = {"", ".El\n", ".Ed\n"};
     enum { PROSE, LIST, LITERAL } now = PROSE, next;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
-        const char *item = roff_item_text(line);
+        const char *gap = strncmp(line, "  ", 2) == 0 ? strstr(line + 2, "  ") : NULL;
+        const char *item = gap > line + 2 && gap < line + strcspn(line, "\n") ? gap : NULL;
         next = item || (now == LIST && strncmp(line, "   ", 3) == 0) ? LIST
                : strncmp(line, "    ", 4) == 0                       ? LITERAL
                                                                      : PROSE;
@@ -153,21 +145,7 @@ static void put_values(const gf_param *param, FILE *page) {
         fputs("The suffixes K, M, G and T are powers of 1024.\n", page);
 }
 
-/* Name the filters that accept a shared option, unless all accept it. */
-static void put_owners(const char *option, FILE *page) {
-    const char *names[64];
-    size_t count = 0, filters = 0;
-    gf_command command;
-    for (; (command = gf_command_at(filters)).filter && count < 64; filters++)
-        if (gf_command_has(&command, option, strlen(option)))
-            names[count++] = command.info.name;
-    if (count == filters)
-        return;
-    fputs("For ", page);
-    put_series(names, count, " and ", page);
-    fputs(".\n", page);
-}
-
+/* with_owners: name the filters that accept a shared option, unless all accept it. */
 static void put_options(const gf_param *params, size_t count, bool with_owners, FILE *page) {
     for (const gf_param *param = params; param < params + count; param++) {
         fputs(".It Fl ", page);
@@ -178,8 +156,16 @@ static void put_options(const gf_param *params, size_t count, bool with_owners, 
         fprintf(page, "%s%s\n", param->metavar ? " Ar " : "", param->metavar ? param->metavar : "");
         gf_help_sentence(page, param->help);
         put_values(param, page);
-        if (with_owners)
-            put_owners(param->name, page);
+        const char *owners[64];
+        size_t owner_count = 0, filters = 0;
+        for (gf_command command; (command = gf_command_at(filters)).filter; filters++)
+            if (owner_count < 64 && gf_command_has(&command, param->name, strlen(param->name)))
+                owners[owner_count++] = command.info.name;
+        if (with_owners && owner_count < filters) {
+            fputs("For ", page);
+            put_series(owners, owner_count, " and ", page);
+            fputs(".\n", page);
+        }
     }
 }
 
@@ -191,7 +177,7 @@ static void put_codes(bool test, FILE *page) {
     }
 }
 
-static int by_name(const void *a, const void *b) {
+static int pages_by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -203,7 +189,7 @@ static void put_references(const gf_command *of, FILE *page) {
     for (size_t i = 0; (command = gf_command_at(i)).info.name && count < 64; i++)
         if (!of || (!of->filter == !command.filter && of->info.name != command.info.name))
             names[count++] = command.info.name;
-    qsort(names, count, sizeof *names, by_name);
+    qsort(names, count, sizeof *names, pages_by_name);
     for (size_t i = 0; i < count; i++)
         fprintf(page, ".Xr gpufilter-%s 1%s\n", names[i], i + 1 < count ? " ," : "");
 }
@@ -212,12 +198,11 @@ static void put_references(const gf_command *of, FILE *page) {
 
 static void put_summaries(bool filters, FILE *page) {
     gf_command command;
-    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
-        if ((command.filter != NULL) != filters)
-            continue;
-        fprintf(page, ".It Xr gpufilter-%s 1\n", command.info.name);
-        gf_help_sentence(page, command.info.summary);
-    }
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
+        if ((command.filter != NULL) == filters) {
+            fprintf(page, ".It Xr gpufilter-%s 1\n", command.info.name);
+            gf_help_sentence(page, command.info.summary);
+        }
 }
 
 static void put_formats(FILE *page) {
@@ -245,18 +230,6 @@ static void put_operands(const char *operands, FILE *page) {
         word += strcspn(word, " ");
         fputs(word[-1] != '.' ? "\n" : optional ? " ...\n" : " Ns ...\n", page);
     }
-}
-
-static void put_synopsis(const gf_command *command, bool many, FILE *page) {
-    const char *start = ".Op Ar OPTION ...\n", *name = command->info.name;
-    fputs(".Sh SYNOPSIS\n", page);
-    if (!many || command->info.makes_image) {
-        fprintf(page, ".Nm gpufilter %s\n%s", name, start);
-        put_operands(command->info.operands, page);
-    }
-    if (many)
-        fprintf(page, ".Nm gpufilter %s\n%s%s.Ar IN Ns ...\n", name, start,
-                command->info.makes_image ? ".Fl \\-out\\-dir Ar DIR\n" : "");
 }
 
 static void put_files(const gf_command *command, bool many, FILE *page) {
@@ -290,7 +263,14 @@ static void put_command(const gf_command *command, const char *date, FILE *page)
     char name[64];
     snprintf(name, sizeof name, "gpufilter-%s", info->name);
     put_head(name, info->summary, date, page);
-    put_synopsis(command, many, page);
+    fputs(".Sh SYNOPSIS\n", page);
+    if (!many || info->makes_image) {
+        fprintf(page, ".Nm gpufilter %s\n.Op Ar OPTION ...\n", info->name);
+        put_operands(info->operands, page);
+    }
+    if (many)
+        fprintf(page, ".Nm gpufilter %s\n.Op Ar OPTION ...\n%s.Ar IN Ns ...\n", info->name,
+                info->makes_image ? ".Fl \\-out\\-dir Ar DIR\n" : "");
     fprintf(page, ".Sh DESCRIPTION\n%s", info->details);
     if (command->filter || strstr(info->operands, "FILE"))
         put_files(command, many, page);
@@ -356,15 +336,6 @@ static void put_words(const gf_param *param, FILE *out) {
         fputs("all 0", out);
 }
 
-static void put_option(const char *name, const gf_param *param, FILE *out) {
-    const char *metavar = param->metavar ? param->metavar : "";
-    fprintf(out, "%s|--%s|%s%.1s|%s|%s|", name, param->name, param->letter ? "-" : "",
-            &param->letter, kind_of(param, metavar), metavar);
-    put_words(param, out);
-    fputc('|', out);
-    put_quoted(param->help, out);
-}
-
 /* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. The line of a name itself has filter,
  * command or word as OPTION, the kind of its operands, and its summary. */
 static void put_table(FILE *out) {
@@ -382,8 +353,14 @@ static void put_table(FILE *out) {
             fprintf(out, "%s%s", j ? " " : "", gf_filter_describe(gf_filter_at(j))->name);
         fputc('|', out);
         put_quoted(command.info.summary, out);
-        for (size_t j = 0; j < count; j++)
-            put_option(command.info.name, &params[j], out);
+        for (const gf_param *param = params; param < params + count; param++) {
+            const char *metavar = param->metavar ? param->metavar : "";
+            fprintf(out, "%s|--%s|%s%.1s|%s|%s|", command.info.name, param->name,
+                    param->letter ? "-" : "", &param->letter, kind_of(param, metavar), metavar);
+            put_words(param, out);
+            fputc('|', out);
+            put_quoted(param->help, out);
+        }
     }
     for (const gf_help_word *word = gf_help_words; word->name; word++)
         fprintf(out, "%s|word||nothing|||%s\n", word->name, word->summary);
