@@ -85,23 +85,6 @@ static const char *const cairo_names[] = {
 
 _Static_assert(sizeof cairo == sizeof cairo_names, "the struct is an array of pointers");
 
-static gf_status load_cairo(gf_error *error) {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return gf_set_error(error, GF_FAILED,
-                            "--plot: cannot load " LIBRARY ": %s; install the package libcairo2",
-                            dlerror());
-    for (size_t i = 0; i < sizeof cairo_names / sizeof *cairo_names; i++) {
-        void *function = dlsym(library, cairo_names[i]);
-        if (!function)
-            return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " has no function %s",
-                                cairo_names[i]);
-        /* ISO C has no cast from object to function pointers. POSIX has equal representations. */
-        memcpy((void **)(void *)&cairo + i, &function, sizeof function);
-    }
-    return GF_OK; /* never unload it: cairo does not support unloading its font libraries */
-}
-
 static gf_status check_cairo(cairo_status_t status, gf_error *error) {
     return status ? gf_set_error(error, GF_FAILED, "--plot: cairo: %s",
                                  cairo.cairo_status_to_string(status))
@@ -114,9 +97,20 @@ static cairo_status_t on_bytes(void *closure, const unsigned char *data, unsigne
 
 /* Load cairo and create a white page. */
 static gf_status open_page(gf_cli_plot *plot, gf_error *error) {
-    const gf_status status = load_cairo(error);
-    if (status)
-        return status;
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return gf_set_error(error, GF_FAILED,
+                            "--plot: cannot load " LIBRARY ": %s; install the package libcairo2",
+                            dlerror());
+    /* Never unload it: cairo does not support unloading its font libraries. */
+    for (size_t i = 0; i < sizeof cairo_names / sizeof *cairo_names; i++) {
+        void *function = dlsym(library, cairo_names[i]);
+        if (!function)
+            return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " has no function %s",
+                                cairo_names[i]);
+        /* ISO C has no cast from object to function pointers. POSIX has equal representations. */
+        memcpy((void **)(void *)&cairo + i, &function, sizeof function);
+    }
     plot->encoder = open_memstream(&plot->data, &plot->size);
     if (!plot->encoder)
         return gf_set_error(error, GF_FAILED, "--plot: out of memory");
@@ -135,19 +129,6 @@ static gf_status open_page(gf_cli_plot *plot, gf_error *error) {
     cairo.cairo_select_font_face(page, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
                                  CAIRO_FONT_WEIGHT_NORMAL);
     return check_cairo(cairo.cairo_status(page), error);
-}
-
-/* Encode the page into plot->data. */
-static gf_status finish_page(gf_cli_plot *plot, gf_error *error) {
-    cairo_status_t status = cairo.cairo_status(plot->page);
-    if (!status && !plot->svg)
-        status = cairo.cairo_surface_write_to_png_stream(plot->surface, on_bytes, plot->encoder);
-    cairo.cairo_surface_finish(plot->surface);
-    if (!status)
-        status = cairo.cairo_surface_status(plot->surface);
-    if (!status && fflush(plot->encoder) != 0)
-        status = CAIRO_STATUS_NO_MEMORY;
-    return check_cairo(status, error);
 }
 
 static void page_point(gf_cli_plot *plot, double x, double y) {
@@ -338,21 +319,6 @@ static void place_axes(gf_cli_plot *plot, bool legend) {
     stroke_path(plot, faint, 0.75);
 }
 
-/* Draw minor ticks at 2 to 9 times each power of ten. */
-static void draw_minor_ticks(gf_cli_plot *plot) {
-    const gf_axis *y = &plot->y;
-    if (y->hi / y->lo > 1e9) /* ticks would overlap */
-        return;
-    const int last = (int)floor(log10(y->hi));
-    for (int power = (int)floor(log10(y->lo)); power <= last; power++)
-        for (int i = 2; i < 10; i++) {
-            const double value = i * pow(10, power), at = axis_at(y, value);
-            if (value >= y->lo * (1 + 1e-9) && value <= y->hi * (1 + 1e-9))
-                page_line(plot, plot->x.begin, at, plot->x.begin - TICK * 0.5, at);
-        }
-    stroke_path(plot, ink, 0.75);
-}
-
 static void draw_axes(gf_cli_plot *plot) {
     const gf_axis *x = &plot->x, *y = &plot->y;
     page_line(plot, x->begin, y->end, x->begin, y->begin);
@@ -366,8 +332,15 @@ static void draw_axes(gf_cli_plot *plot) {
         page_line(plot, x->begin, at, x->begin - TICK, at);
     }
     stroke_path(plot, ink, 1);
-    if (y->log)
-        draw_minor_ticks(plot);
+    /* Minor ticks at 2 to 9 times each power of ten, unless they would overlap. */
+    const bool minor = y->log && y->hi / y->lo <= 1e9;
+    for (int power = minor ? (int)floor(log10(y->lo)) : 0; minor && power <= log10(y->hi); power++)
+        for (int i = 2; i < 10; i++) {
+            const double value = i * pow(10, power), at = axis_at(y, value);
+            if (value >= y->lo * (1 + 1e-9) && value <= y->hi * (1 + 1e-9))
+                page_line(plot, x->begin, at, x->begin - TICK * 0.5, at);
+        }
+    stroke_path(plot, ink, 0.75);
     const double numbers = y->begin + TICK + 3 + NUMBER_SIZE * 0.8;
     for (size_t i = 0; i < x->tick_count; i++)
         draw_number(plot, axis_number(x, x->ticks[i]), axis_at(x, x->ticks[i]), numbers, 0.5);
@@ -587,26 +560,18 @@ gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_
     const char *extension = gf_cli_extension(path);
     const bool standard = strcmp(path, "-") == 0;
     const bool svg = format ? strcmp(format, "svg") == 0 : strcasecmp(extension, ".svg") == 0;
-    *out = NULL;
     if (!format && !standard && !svg && strcasecmp(extension, ".png") != 0)
         return gf_set_error(error, GF_USAGE,
                             "--plot '%s': extension must be .png or .svg; or use --plot-format",
                             path);
-    gf_cli_plot *plot = calloc(1, sizeof *plot);
+    gf_cli_plot *plot = *out = calloc(1, sizeof *plot);
     if (!plot)
         return gf_set_error(error, GF_FAILED, "--plot: out of memory");
     plot->path = standard ? "standard output" : path;
     plot->svg = svg;
     plot->y.log = options->log;
-    gf_status status = open_page(plot, error);
-    if (!status)
-        status = gf_output_file_open(path, &options->files, &plot->file, error);
-    if (status) {
-        gf_cli_plot_close(plot);
-        return status;
-    }
-    *out = plot;
-    return GF_OK;
+    const gf_status status = open_page(plot, error);
+    return status ? status : gf_output_file_open(path, &options->files, &plot->file, error);
 }
 
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error) {
@@ -627,7 +592,15 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *e
     draw_axes(plot);
     if (curves > 1)
         draw_legend(plot);
-    status = finish_page(plot, error);
+    cairo_status_t drawn = cairo.cairo_status(plot->page);
+    if (!drawn && !plot->svg)
+        drawn = cairo.cairo_surface_write_to_png_stream(plot->surface, on_bytes, plot->encoder);
+    cairo.cairo_surface_finish(plot->surface);
+    if (!drawn)
+        drawn = cairo.cairo_surface_status(plot->surface);
+    if (!drawn && fflush(plot->encoder) != 0)
+        drawn = CAIRO_STATUS_NO_MEMORY;
+    status = check_cairo(drawn, error);
     return status ? status : gf_output_file_write(plot->file, plot->data, plot->size, error);
 }
 

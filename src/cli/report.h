@@ -129,7 +129,8 @@ typedef struct gf_cli_plot gf_cli_plot;
 
 /* These functions are NULL in a program built without cairo. */
 
-/* Open the file of --plot. Fail for an invalid name or format, and without the library. */
+/* Open the file of --plot. Fail for an invalid name or format, and without the library. The caller
+ * closes *plot, also after a failure. */
 extern gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot,
                                   gf_error *error) __attribute__((weak));
 /* Draw the first chart of the result. The plot is committed together with the other outputs. */
