@@ -25,9 +25,10 @@ gf_command gf_command_at(size_t index) {
 }
 
 gf_command gf_command_find(const char *name) {
-    gf_command command = gf_command_at(0);
-    for (size_t i = 1; command.info.name && strcmp(command.info.name, name) != 0; i++)
-        command = gf_command_at(i);
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
+        if (strcmp(command.info.name, name) == 0)
+            break;
     return command;
 }
 
@@ -132,15 +133,6 @@ static void guess_text(const gf_guess *guess, const char *prefix, char *text, si
 
 /* ---- unknown words --------------------------------------------------------------------------- */
 
-/* Return the name of the first filter or command with such an option, or NULL. */
-static const char *option_owner(const char *name, size_t length) {
-    gf_command command;
-    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
-        if (gf_command_has(&command, name, length))
-            break;
-    return command.info.name;
-}
-
 /* Return advice for a common word of other programs, or NULL. line: the word is an option, and
  * advice that names an option of ours requires that the command has it. NULL: it is a command. */
 static const char *foreign_advice(const gf_cli_line *line, const char *name, size_t length) {
@@ -194,7 +186,12 @@ static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *l
     if (advice)
         return gf_set_error(error, GF_USAGE, "%s%.*s: unknown option of %s; %s", dashes, size, name,
                             info->name, advice);
-    const char *owner = is_long ? option_owner(name, length) : NULL;
+    /* The first filter or command with such an option. */
+    gf_command command = {0};
+    for (size_t i = 0; is_long && (command = gf_command_at(i)).info.name; i++)
+        if (gf_command_has(&command, name, length))
+            break;
+    const char *owner = command.info.name;
     if (is_long && !owner) {
         gf_guess guess = guess_begin(name, length);
         for (size_t i = 0; i < line->param_count; i++)

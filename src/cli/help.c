@@ -208,27 +208,21 @@ void gf_cli_help(bool all) {
     printf("\nRun 'gpufilter NAME -h' for the main options, or --help for all options.\n");
 }
 
-/* Print the usage and the summary. Return the number of lines. */
-static size_t print_usage(const gf_command *command, bool many) {
+void gf_cli_help_command(const gf_command *command, bool all) {
     const gf_filter_info *info = &command->info;
+    const bool many = command->filter && info->inputs == 1 && !info->is_test;
+    gf_param params[GF_CLI_MAX_PARAMS];
+    const size_t count = gf_command_params(command, params);
     printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
            info->operands);
     if (many)
         printf("  or:  gpufilter %s [OPTION]... %sIN...\n", info->name,
                info->makes_image ? "--out-dir DIR " : "");
     gf_help_sentence(stdout, info->summary);
-    return many ? 3 : 2;
-}
-
-void gf_cli_help_command(const gf_command *command, bool all) {
-    const gf_filter_info *info = &command->info;
-    const bool many = command->filter && info->inputs == 1 && !info->is_test;
-    gf_param params[GF_CLI_MAX_PARAMS];
-    const size_t count = gf_command_params(command, params), lines = print_usage(command, many);
     putchar('\n');
     if (!all) {
-        /* Two blank lines and the last line are printed as well. */
-        print_params_brief(command, params, count, BRIEF_LINES - 3 - lines);
+        /* Usage, summary, two blank lines and the last line are printed as well. */
+        print_params_brief(command, params, count, BRIEF_LINES - (many ? 6 : 5));
         printf("\nRun 'gpufilter %s --help' for %s and examples.\n", info->name,
                command->filter ? "all options" : "details");
         return;

@@ -128,26 +128,22 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     return GF_OK;
 }
 
-/* Flush standard output. Report earlier write errors too, even if later writes succeeded. */
-static gf_status finish_output(const char *command, gf_error *error) {
-    const gf_filter *filter = gf_filter_find(command);
-    const bool is_test = filter && gf_filter_describe(filter)->is_test;
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return GF_OK;
-    /* For a test, exit code 1 means a difference. */
-    return gf_set_error(error, is_test ? GF_USAGE : GF_FAILED, "standard output: cannot write: %s",
-                        errno ? strerror(errno) : "an earlier write failed");
-}
-
 int main(int argc, char **argv) {
     prepare_process();
     const gf_cli_peers *peers = gf_cli_ranks();
     catch_signals(); /* after MPI_Init, which installs handlers of its own */
     gf_error error = {0};
     gf_status status = dispatch(argc, argv, &error);
-    if (!status)
-        status = finish_output(argc > 1 ? argv[1] : "", &error);
+    errno = 0;
+    /* Report earlier write errors too, even if later writes succeeded. */
+    if (!status && (fflush(stdout) != 0 || ferror(stdout))) {
+        const gf_filter *filter = gf_filter_find(argc > 1 ? argv[1] : "");
+        const bool is_test = filter && gf_filter_describe(filter)->is_test;
+        /* For a test, exit code 1 means a difference. */
+        status = gf_set_error(&error, is_test ? GF_USAGE : GF_FAILED,
+                              "standard output: cannot write: %s",
+                              errno ? strerror(errno) : "an earlier write failed");
+    }
     /* No message: it has been printed, or there is none. */
     if (status && error.message[0] && gf_cli_ranks_root())
         gf_cli_print_error(&error);

@@ -30,28 +30,6 @@ static struct {
     const char *_Atomic message;  /* printed after the numbers; NULL: no batch */
 } interrupted;
 
-static gf_cli_show progress_choose(const char *mode, bool quiet, bool lines) {
-    if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
-        return GF_CLI_SHOW_EVENTS; /* for programs, so also with --quiet */
-    if (quiet || strcmp(mode, gf_cli_progress_modes[NONE]) == 0)
-        return GF_CLI_SHOW_NOTHING;
-    if (strcmp(mode, gf_cli_progress_modes[LINES]) == 0)
-        return GF_CLI_SHOW_LINES;
-    return gf_cli_is_terminal(stderr) ? GF_CLI_SHOW_BAR
-           : lines                    ? GF_CLI_SHOW_LINES
-                                      : GF_CLI_SHOW_NOTHING;
-}
-
-/* Write "0:12" or "1:02:03". */
-static void progress_put_time(double seconds, char *text, size_t size) {
-    const uint64_t all = seconds < 3.6e8 ? (uint64_t)(seconds + 0.5) : UINT64_C(360000000);
-    const uint64_t hours = all / 3600, minutes = all / 60 % 60;
-    if (hours)
-        snprintf(text, size, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, hours, minutes, all % 60);
-    else
-        snprintf(text, size, "%" PRIu64 ":%02" PRIu64, minutes, all % 60);
-}
-
 /* Return the completed fraction of the work, from 0 to 1. */
 static double progress_fraction(const gf_cli_progress *progress) {
     const double done = progress->done + progress->running;
@@ -81,8 +59,11 @@ static void progress_put_numbers(const gf_cli_progress *progress, double seconds
         snprintf(count, sizeof count, "%.0f %%", 100 * progress_fraction(progress));
     if (progress->failed)
         snprintf(failed, sizeof failed, ", %" PRIu64 " failed", progress->failed);
-    if (rest >= 0)
-        progress_put_time(rest, left, sizeof left);
+    const unsigned whole = rest < 3.6e8 ? (unsigned)(rest + 0.5) : 360000000;
+    if (rest >= 3599.5)
+        snprintf(left, sizeof left, "%u:%02u:%02u", whole / 3600, whole / 60 % 60, whole % 60);
+    else if (rest >= 0)
+        snprintf(left, sizeof left, "%u:%02u", whole / 60, whole % 60);
     snprintf(text, size, "%s%s, %.*f MP/s, %s left", count, failed, rate < 9.95 ? 1 : 0, rate,
              left);
 }
@@ -126,7 +107,14 @@ static void progress_begin_event(const gf_cli_progress *progress, const char *ev
 
 void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
                            bool quiet, bool lines) {
-    progress->show = progress_choose(mode, quiet, lines);
+    if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
+        progress->show = GF_CLI_SHOW_EVENTS; /* for programs, so also with --quiet */
+    else if (quiet || strcmp(mode, gf_cli_progress_modes[NONE]) == 0)
+        progress->show = GF_CLI_SHOW_NOTHING;
+    else if (strcmp(mode, gf_cli_progress_modes[AUTO]) == 0 && gf_cli_is_terminal(stderr))
+        progress->show = GF_CLI_SHOW_BAR;
+    else if (lines || strcmp(mode, gf_cli_progress_modes[LINES]) == 0)
+        progress->show = GF_CLI_SHOW_LINES;
     progress->began = gf_now();
     progress->drawn = progress->began;
     interrupted.done = progress->ended - progress->failed;
@@ -164,10 +152,7 @@ static void progress_print_event(const gf_cli_progress *progress, double seconds
     progress_begin_event(progress, "progress");
     fprintf(stderr, ", \"fraction\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
             progress_fraction(progress), progress_rate(progress, seconds));
-    if (left >= 0)
-        fprintf(stderr, "%.3f", left);
-    else
-        fputs("null", stderr);
+    fprintf(stderr, left >= 0 ? "%.3f" : "null", left);
     if (progress->total)
         fprintf(stderr, ", \"files\": %" PRIu64 ", \"finished\": %" PRIu64 ", \"failed\": %" PRIu64,
                 progress->total, progress->ended, progress->failed);
