@@ -28,7 +28,7 @@
 /* A message to the leader. */
 typedef struct batch_message {
     enum { BATCH_REQUEST, BATCH_FINISHED, BATCH_ENDED } kind; /* item finished; worker ended */
-    uint32_t rank;
+    uint32_t rank;                                            /* set by the leader */
     uint64_t item;
     gf_status status;
     gf_error error;
@@ -55,11 +55,6 @@ typedef struct batch_worker {
     gf_status status;  /* of the worker, after it has ended */
     gf_error error;
 } batch_worker;
-
-static void worker_send(batch_message *message) {
-    message->rank = gf_mpi_peers()->rank;
-    gf_mpi_send(message, sizeof *message + message->size);
-}
 
 /* Receive the messages of the leader that have arrived. */
 static void worker_receive(batch_worker *worker) {
@@ -95,7 +90,7 @@ static gf_take worker_take(void *context, uint64_t *item) {
         }
         pthread_mutex_unlock(&gf_mpi_calls);
         if (ask)
-            worker_send(&(batch_message){.kind = BATCH_REQUEST});
+            gf_mpi_send(&(batch_message){.kind = BATCH_REQUEST}, sizeof(batch_message));
         if (took == GF_TAKE_LATER)
             gf_mpi_rest(&tries);
     }
@@ -126,7 +121,7 @@ static bool worker_done(void *context, const gf_batch_done *done) {
         message->error = error;
     if (text.size)
         memcpy(message->text, text.text, text.size);
-    worker_send(message);
+    gf_mpi_send(message, sizeof *message + message->size);
     free(text.text);
     free(message);
     return true; /* only the leader stops a batch */
@@ -144,7 +139,8 @@ static void *worker_run(void *argument) {
     options.done = worker_done;
     options.context = worker;
     worker->status = gf_run_batch(batch->job, batch->items, batch->count, &options, &worker->error);
-    worker_send(&(batch_message){.kind = BATCH_ENDED, .status = worker->status});
+    gf_mpi_send(&(batch_message){.kind = BATCH_ENDED, .status = worker->status},
+                sizeof(batch_message));
     for (unsigned tries = 0; !worker->last; gf_mpi_rest(&tries)) {
         pthread_mutex_lock(&gf_mpi_calls);
         worker_receive(worker);
@@ -265,6 +261,7 @@ static bool leader_take(batch_leader *leader, uint32_t from) {
         MPI_Test(&member->incoming, &arrived, MPI_STATUS_IGNORE);
     if (arrived) {
         message = member->message;
+        message->rank = from;
         member->message = NULL;
     }
     pthread_mutex_unlock(&gf_mpi_calls);

@@ -64,16 +64,6 @@ static void *image_pack(const gf_partial *partial, size_t *size) {
     return bytes;
 }
 
-/* Send partial result and report to rank 0. */
-static void image_send(const gf_partial *partial, gf_report *report) {
-    size_t size;
-    void *bytes = image_pack(partial, &size);
-    gf_mpi_send(&size, sizeof size);
-    gf_mpi_send(bytes, size);
-    gf_mpi_send(report, sizeof *report);
-    free(bytes);
-}
-
 /* Receive partial result and report of the next rank, and merge them into *all and *report. */
 static gf_status image_receive(const gf_job *job, uint32_t from, gf_partial *all, gf_report *report,
                                gf_error *error) {
@@ -132,9 +122,14 @@ static gf_status image_run_range(image_job *image, const gf_job *job, const gf_p
     report->processes = image->count;
     status = gf_mpi_agree(status, error);
     for (uint32_t r = 1; r < image->count && !status; r++) {
-        if (image->rank == r)
-            image_send(*partial, report);
-        else if (image->rank == 0)
+        if (image->rank == r) {
+            size_t size;
+            void *bytes = image_pack(*partial, &size);
+            gf_mpi_send(&size, sizeof size);
+            gf_mpi_send(bytes, size);
+            gf_mpi_send(report, sizeof *report);
+            free(bytes);
+        } else if (image->rank == 0)
             status = image_receive(job, r, *partial, report, error);
         status = gf_mpi_agree(status, error);
     }
