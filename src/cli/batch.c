@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "inputs.h"
-#include "progress.h"
 #include "ranks.h"
 #include "report.h"
 
@@ -162,9 +161,24 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
                                    error);
 }
 
-/* Fill in the items. Print errors of inputs that cannot run, and count skipped ones. */
-static gf_status batch_choose(batch_run *run, gf_error *error) {
-    const gf_cli_inputs *inputs = &run->inputs;
+/* Collect inputs, name outputs, and fill in the items. Print errors of inputs that cannot run, and
+ * count skipped ones. Rank 0 only. */
+static gf_status batch_prepare(batch_run *run, gf_error *error) {
+    const gf_cli_options *options = run->options;
+    gf_cli_inputs *inputs = &run->inputs;
+    gf_status status = batch_check(run, error);
+    if (!status)
+        status = gf_cli_gather(run->info->name, run->line, inputs, error);
+    run->progress.failed = inputs->failed;
+    if (!status && options->out_dir)
+        status = gf_cli_outputs_name(run->line, inputs, error);
+    run->directories.sync = options->files.sync == GF_SYNC_ALWAYS;
+    run->directories.dry_run = options->files.dry_run;
+    if (!status && options->out_dir && !options->files.dry_run)
+        status = gf_cli_directories_make(&run->directories, options->out_dir,
+                                         strlen(options->out_dir), error);
+    if (status)
+        return status;
     size_t i = run->shard - 1;
     run->files = inputs->failed + (inputs->count + run->shards - 1 - i) / run->shards;
     run->items = calloc(inputs->count + 1, sizeof *run->items);
@@ -176,7 +190,7 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
         bool skip;
         if (batch_choose_one(run, i, &run->items[run->count], &skip, &one)) {
             batch_fail_item(run, i, &one);
-            if (run->options->fail_fast || run->stopped) {
+            if (options->fail_fast || run->stopped) {
                 run->count = 0;
                 break;
             }
@@ -199,22 +213,6 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
     gf_cli_print_error(error);
     *error = (gf_error){0};
     return GF_OK;
-}
-
-/* Collect inputs, name outputs, and select items. Rank 0 only. */
-static gf_status batch_prepare(batch_run *run, gf_error *error) {
-    const char *directory = run->options->out_dir;
-    gf_status status = batch_check(run, error);
-    if (!status)
-        status = gf_cli_gather(run->info->name, run->line, &run->inputs, error);
-    run->progress.failed = run->inputs.failed;
-    if (!status && directory)
-        status = gf_cli_outputs_name(run->line, &run->inputs, error);
-    run->directories.sync = run->options->files.sync == GF_SYNC_ALWAYS;
-    run->directories.dry_run = run->options->files.dry_run;
-    if (!status && directory && !run->directories.dry_run)
-        status = gf_cli_directories_make(&run->directories, directory, strlen(directory), error);
-    return status ? status : batch_choose(run, error);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -243,15 +241,13 @@ static bool batch_on_progress(void *context, const gf_progress *now) {
 
 static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item, uint32_t rank,
                                  const gf_outcome *made) {
-    const gf_result *result = made->results ? made->results[0] : NULL;
     return (gf_cli_run){.info = run->info,
                         .settings = run->line->filter,
                         .inputs = &item->in,
-                        .page = run->options->files.page == GF_ALL_PAGES && result ? "all" : NULL,
+                        .page =
+                            run->options->files.page == GF_ALL_PAGES && !item->out ? "all" : NULL,
                         .output = item->out ? item->out[0] : NULL,
-                        .report = &made->report,
-                        .steps = made->steps,
-                        .result = result,
+                        .outcome = made,
                         .screen = &run->screen,
                         .batch = true,
                         .rank = rank,
@@ -330,7 +326,7 @@ static void batch_name_file(const gf_batch_item *item, const gf_error *reason, g
 }
 
 static void batch_count(batch_run *run, const gf_cli_run *one) {
-    const gf_report *report = one->report;
+    const gf_report *report = &one->outcome->report;
     batch_engine *engine = run->engines, *last = engine + MAX_ENGINES - 1;
     char name[sizeof engine->name];
     snprintf(name, sizeof name, "%s (%s)", report->backend, report->device);
@@ -342,7 +338,7 @@ static void batch_count(batch_run *run, const gf_cli_run *one) {
     run->done++;
     run->progress.pixels += (double)report->pixels;
     run->in_bytes += report->in_bytes;
-    run->out_bytes += gf_cli_outputs_of(one->steps).out_bytes;
+    run->out_bytes += gf_cli_outputs_of(one->outcome->steps).out_bytes;
     gf_cli_summary_add(&run->summary, one->inputs[0], one, !run->options->page);
 }
 

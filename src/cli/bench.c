@@ -377,9 +377,6 @@ static const gf_param params[] = {
     GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
 
-static const char *const shared[] = {"device", "threads", "simd",    "max-memory",
-                                     "color",  "help",    "version", NULL};
-
 const gf_command gf_bench_command = {
     .info = {.name = "bench",
              .summary = "time filters on this machine",
@@ -398,6 +395,6 @@ const gf_command gf_bench_command = {
                          "gpufilter bench --size 4 --json\n",
              .params = params,
              .param_count = sizeof params / sizeof params[0]},
-    .shared = shared,
+    .shared = "device threads simd max-memory color help version",
     .run = run_bench,
 };

@@ -73,12 +73,6 @@ void gf_cli_line_free(gf_cli_line *line);
 
 /* ---- text output (text.c) -------------------------------------------------------------------- */
 
-#define GF_CLI_ERASE "\r\033[K"
-
-/* Draw the bar of the progress: a line that begins with GF_CLI_ERASE. */
-void gf_cli_bar_draw(const char *line);
-/* Erase the bar before other output. Async-signal-safe. */
-void gf_cli_bar_hide(void);
 /* Flush standard output, then print an error on standard error. */
 void gf_cli_print_error(const gf_error *error);
 /* Print text. Replace unprintable bytes by '?': file names may contain escape sequences. */
@@ -98,10 +92,8 @@ typedef enum gf_cli_paint {
     GF_PAINT_BLUE
 } gf_cli_paint;
 
-/* The choices of --color, NULL-terminated. */
-extern const char *const gf_cli_colours[];
-
-/* Set --color for the process: the index of its choice. */
+/* Set --color for the process: auto, always or never. */
+enum { GF_COLOUR_AUTO, GF_COLOUR_ALWAYS, GF_COLOUR_NEVER };
 void gf_cli_colour_use(size_t choice);
 /* Return whether a file is a terminal that moves its cursor. */
 bool gf_cli_is_terminal(FILE *file);
@@ -109,6 +101,44 @@ bool gf_cli_is_terminal(FILE *file);
 bool gf_cli_colour_on(FILE *file);
 /* Return the escape sequence that starts a colour, or ends it (GF_PAINT_OFF); "" if !on. */
 const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
+
+/* ---- progress of one image or a batch, on standard error (progress.c) ------------------------ */
+
+typedef enum gf_cli_show {
+    GF_CLI_SHOW_NOTHING,
+    GF_CLI_SHOW_BAR,
+    GF_CLI_SHOW_LINES,
+    GF_CLI_SHOW_EVENTS /* JSON, one object per line */
+} gf_cli_show;
+
+typedef struct gf_cli_progress {
+    gf_cli_show show;
+    double began, drawn;           /* times of the start and of the last drawing, in seconds */
+    uint64_t total, ended, failed; /* files; total 0: one image */
+    /* Work in bytes of files, or in rows of the one image: all work, that of finished files, and
+     * the completed part of running files. */
+    double work, done, running;
+    double pixels, pixels_running; /* in finished files; completed in running files */
+    const char *remedy; /* appended to the message of an interrupted batch; NULL: no message */
+} gf_cli_progress;
+
+/* Start the clock of progress, whose other members are set, and choose its form by --progress and
+ * --quiet. lines: print lines where the cursor cannot be moved. */
+void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
+                           bool quiet, bool lines);
+/* Draw or print, if the interval since the last time has passed. */
+void gf_cli_progress_draw(gf_cli_progress *progress);
+/* Erase the bar before other output. Async-signal-safe. */
+void gf_cli_bar_hide(void);
+/* End a batch: erase the bar and clear the message of gf_cli_progress_interrupted. */
+void gf_cli_progress_end(void);
+/* Print that the running batch was interrupted, if there is one. Async-signal-safe. */
+void gf_cli_progress_interrupted(void);
+
+/* Print an event; only for GF_CLI_SHOW_EVENTS. */
+void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *error);
+void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t failed,
+                      uint64_t skipped);
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 

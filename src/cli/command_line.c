@@ -51,10 +51,12 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
         params[count] = info->params[count];
     if (command->filter)
         return count + gf_cli_common(info, params + count);
-    for (const char *const *name = command->shared; *name; name++) {
-        const gf_param *param = find_param(common, common_count, *name, strlen(*name), 0);
+    for (const char *name = command->shared; *name; name += strspn(name, " ")) {
+        const size_t length = strcspn(name, " ");
+        const gf_param *param = find_param(common, common_count, name, length, 0);
         if (param)
             params[count++] = *param;
+        name += length;
     }
     return count;
 }
@@ -68,20 +70,6 @@ bool gf_command_has(const gf_command *command, const char *name, size_t length) 
 
 #define MAX_GUESSES 3
 #define MAX_NAME 31 /* length of the longest name */
-
-/* The names most similar to a word. */
-typedef struct gf_guess {
-    const char *word;
-    size_t length;
-    size_t distance; /* edit distance between word and names */
-    const char *names[MAX_GUESSES];
-    size_t count;
-} gf_guess;
-
-static gf_guess guess_begin(const char *word, size_t length) {
-    /* Accept about one wrong letter in four; above that, names are unrelated. */
-    return (gf_guess){.word = word, .length = length, .distance = (length + 1) / 4};
-}
 
 static size_t guess_min(size_t a, size_t b) {
     return a < b ? a : b;
@@ -102,33 +90,34 @@ static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
     return d[n][m];
 }
 
-static void guess_try(gf_guess *guess, const char *name) {
-    const size_t length = strlen(name);
-    if (guess->length == 0 || guess->length > MAX_NAME || length > MAX_NAME)
-        return;
-    /* A prefix matches like the full name. */
-    const size_t from = guess->length >= 2 && strncmp(guess->word, name, guess->length) == 0
-                            ? 0
-                            : guess_distance(guess->word, guess->length, name, length);
-    if (from > guess->distance)
-        return;
-    if (from < guess->distance)
-        guess->count = 0;
-    guess->distance = from;
-    if (guess->count < MAX_GUESSES)
-        guess->names[guess->count++] = name;
-}
-
-/* Write "; did you mean --bins or --min?" with the prefix before each name, or "". */
-static void guess_text(const gf_guess *guess, const char *prefix, char *text, size_t size) {
-    size_t used = 0;
+/* Write "; did you mean --bins or --min?" with the names most similar to a word, and the prefix
+ * before each; or "". */
+static void guess_names(const char *word, size_t length, const char *const *names, size_t count,
+                        const char *prefix, char text[256]) {
+    const char *found[MAX_GUESSES];
+    /* Accept about one wrong letter in four; above that, names are unrelated. */
+    size_t found_count = 0, distance = (length + 1) / 4, used = 0;
+    for (size_t i = 0; i < count && length > 0 && length <= MAX_NAME; i++) {
+        /* A prefix matches like the full name. */
+        const size_t size = strlen(names[i]);
+        const size_t from = size > MAX_NAME ? SIZE_MAX
+                            : length >= 2 && strncmp(word, names[i], length) == 0
+                                ? 0
+                                : guess_distance(word, length, names[i], size);
+        if (from < distance)
+            found_count = 0;
+        if (from > distance || found_count == MAX_GUESSES)
+            continue;
+        distance = from;
+        found[found_count++] = names[i];
+    }
     text[0] = 0;
-    for (size_t i = 0; i < guess->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s%s%s",
-                                 i == 0                 ? "; did you mean "
-                                 : i + 1 < guess->count ? ", "
-                                                        : " or ",
-                                 prefix, guess->names[i], i + 1 < guess->count ? "" : "?");
+    for (size_t i = 0; i < found_count && used < 256; i++)
+        used += (size_t)snprintf(text + used, 256 - used, "%s%s%s%s",
+                                 i == 0                ? "; did you mean "
+                                 : i + 1 < found_count ? ", "
+                                                       : " or ",
+                                 prefix, found[i], i + 1 < found_count ? "" : "?");
 }
 
 /* ---- unknown words --------------------------------------------------------------------------- */
@@ -192,12 +181,11 @@ static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *l
         if (gf_command_has(&command, name, length))
             break;
     const char *owner = command.info.name;
-    if (is_long && !owner) {
-        gf_guess guess = guess_begin(name, length);
-        for (size_t i = 0; i < line->param_count; i++)
-            guess_try(&guess, line->params[i].name);
-        guess_text(&guess, "--", text, sizeof text);
-    }
+    const char *names[GF_CLI_MAX_PARAMS];
+    for (size_t i = 0; i < line->param_count; i++)
+        names[i] = line->params[i].name;
+    if (is_long && !owner)
+        guess_names(name, length, names, line->param_count, "--", text);
     if (text[0])
         return gf_set_error(error, GF_USAGE, "--%.*s: unknown option of %s%s", size, name,
                             info->name, text);
@@ -209,16 +197,17 @@ static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *l
 
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error) {
     char text[256];
-    gf_guess guess = guess_begin(name, strlen(name));
+    const char *names[64];
+    size_t count = 0;
     gf_command command;
     const char *advice = foreign_advice(NULL, name, strlen(name));
     if (advice)
         return gf_set_error(error, GF_USAGE, "%s: no such filter or command; %s", name, advice);
-    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
-        guess_try(&guess, command.info.name);
+    for (size_t i = 0; count < 60 && (command = gf_command_at(i)).info.name; i++)
+        names[count++] = command.info.name;
     for (const gf_help_word *word = gf_help_words; or_word && word->name; word++)
-        guess_try(&guess, word->name);
-    guess_text(&guess, "", text, sizeof text);
+        names[count++] = word->name;
+    guess_names(name, strlen(name), names, count, "", text);
     if (text[0])
         return gf_set_error(error, GF_USAGE, "%s: no such filter or command%s", name, text);
     if (access(name, F_OK) == 0)

@@ -8,8 +8,7 @@
 typedef struct gf_command {
     gf_filter_info info;
     const gf_filter *filter; /* NULL: not a filter; the members below are set */
-    /* Names of the shared options that the command accepts, NULL-terminated. */
-    const char *const *shared;
+    const char *shared;      /* names of the shared options that it accepts, separated by spaces */
     /* Run the command. GF_FAILED without a message: the errors have been printed. */
     gf_status (*run)(const gf_cli_line *line, gf_error *error);
 } gf_command;

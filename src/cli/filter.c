@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "progress.h"
 #include "ranks.h"
 #include "report.h"
 
@@ -110,9 +109,7 @@ static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_e
 static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error *error) {
     const gf_cli_job *job = context;
     gf_cli_run run = job->run;
-    run.result = ready->outcome->results[0];
-    run.report = &ready->outcome->report;
-    run.steps = ready->outcome->steps;
+    run.outcome = ready->outcome;
     gf_cli_bar_hide();
     const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready, error) : GF_OK;
     return status || job->silent ? status : print_report(job, &run, error);
@@ -124,8 +121,8 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
     snprintf(name, sizeof name, run->info->inputs > 1 ? "%s, %s" : "%s", run->inputs[0],
              run->inputs[1]);
     gf_cli_summary summary = {0};
-    gf_cli_report_failure(name, run->report);
-    gf_cli_report_damage(name, &run->report->remarks);
+    gf_cli_report_failure(name, &run->outcome->report);
+    gf_cli_report_damage(name, &run->outcome->report.remarks);
     if (options->quiet)
         return;
     gf_cli_summary_add(&summary, name, run, !options->page);
@@ -217,7 +214,6 @@ static gf_status filter_measure_pages(gf_cli_job *job, gf_outcome *outcome, gf_e
     }
     job->run.page = pages > 1 ? "all" : "1";
     job->run.later = pages > 1;
-    job->run.result = outcome->results[0];
     return status ? status : print_report(job, &job->run, error);
 }
 
@@ -232,13 +228,11 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
     gf_step_report steps[GF_CLI_MAX_STEPS] = {{.out_bytes = 0}};
     gf_result *results[GF_CLI_MAX_STEPS] = {NULL};
     gf_outcome outcome = {.steps = steps, .results = results};
-    gf_cli_job job = {.filter = filter,
-                      .line = line,
-                      .run = {.info = info,
-                              .settings = line->filter,
-                              .inputs = line->operands,
-                              .report = &outcome.report,
-                              .steps = steps}};
+    gf_cli_job job = {
+        .filter = filter,
+        .line = line,
+        .run = {
+            .info = info, .settings = line->filter, .inputs = line->operands, .outcome = &outcome}};
     gf_status status = check_job(&job, error);
     if (!status && options->plot && !gf_cli_plot_open)
         status = gf_set_error(error, GF_FAILED,

@@ -66,11 +66,6 @@ static gf_status run_info(const gf_cli_line *line, gf_error *error) {
     return worst;
 }
 
-static const char *const info_shared[] = {"files-from", "null",      "recursive",   "raw",
-                                          "page",       "as",        "channels",    "max-memory",
-                                          "max-pixels", "max-chunk", "max-seconds", "no-sandbox",
-                                          "color",      "help",      "version",     NULL};
-
 static const gf_param info_params[] = {
     GF_CLI_FLAG("json", 0, "print JSON; one line per file"),
 };
@@ -90,7 +85,9 @@ const gf_command gf_info_command = {
              .inputs = 1,
              .params = info_params,
              .param_count = sizeof info_params / sizeof info_params[0]},
-    .shared = info_shared,
+    .shared =
+        "files-from null recursive raw page as channels max-memory max-pixels max-chunk "
+        "max-seconds no-sandbox color help version",
     .run = run_info,
 };
 
@@ -164,7 +161,6 @@ static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
 static const gf_param devices_params[] = {
     GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
-static const char *const devices_shared[] = {"color", "help", "version", NULL};
 
 const gf_command gf_devices_command = {
     .info = {.name = "devices",
@@ -177,6 +173,6 @@ const gf_command gf_devices_command = {
                          "gpufilter devices --json\n",
              .params = devices_params,
              .param_count = sizeof devices_params / sizeof devices_params[0]},
-    .shared = devices_shared,
+    .shared = "color help version",
     .run = run_devices,
 };

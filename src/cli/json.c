@@ -202,7 +202,7 @@ void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings 
 
 /* Print each table as an object with an array per column, or a value per column of a single row. */
 static void print_result(FILE *file, const gf_cli_run *run) {
-    const gf_result *result = run->result;
+    const gf_result *result = run->outcome->results[0];
     const gf_table *table;
     if (run->info->is_test)
         fprintf(file, ", \"passed\": %s", gf_result_passed(result) ? "true" : "false");
@@ -272,8 +272,8 @@ const gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED] = {
 
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
     const char *dropped[GF_CLI_DROPPED + 1] = {NULL};
-    const gf_report *report = run->report;
-    const gf_step_report made = gf_cli_outputs_of(run->steps);
+    const gf_report *report = &run->outcome->report;
+    const gf_step_report made = gf_cli_outputs_of(run->outcome->steps);
     gf_step_info step;
     const gf_status status =
         gf_cli_inspect(gf_filter_find(run->info->name), run->settings, &report->in, &step, error);
@@ -321,7 +321,7 @@ gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error)
     print_busy(file, report);
     gf_json_settings(file, run->info, step.effective);
     gf_settings_free(step.effective);
-    if (run->result)
+    if (run->outcome->results[0])
         print_result(file, run);
     fputs("}\n", file);
     return GF_OK;

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "progress.h"
 #include "ranks.h"
 
 /* Remove temporary files, then die of the signal. All signals are blocked in the handler, so that

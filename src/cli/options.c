@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "progress.h"
 #include "ranks.h"
 
 /* The feature that an option configures. A filter accepts an option if it has the feature. An
@@ -36,6 +35,9 @@ static const char *const alphas[] = {"file", "last", "none", NULL};
 /* In the order of gf_sync. */
 static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
+static const char *const progress_modes[] = {"auto", "lines", "json", "none", NULL};
+/* In the order of GF_COLOUR_AUTO. */
+static const char *const colours[] = {"auto", "always", "never", NULL};
 
 /* An option: its features, its member of gf_cli_options, and the arguments of a macro in cli.h. */
 #define OPTION(features, field, ...)                                                               \
@@ -174,11 +176,10 @@ static const struct gf_common {
     CHOICE(ANY, progress, "progress", 0, "HOW",
            "show progress on standard error; auto: a bar on a terminal; lines: a line every 10 "
            "seconds; json: a JSON object every second",
-           "auto", gf_cli_progress_modes),
+           "auto", progress_modes),
     FLAG(ANY, no_progress, "no-progress", 0, "same as --progress none"),
     CHOICE(ANY, color, "color", 0, "WHEN",
-           "colour the text output; auto: on a terminal, unless NO_COLOR is set", "auto",
-           gf_cli_colours),
+           "colour the text output; auto: on a terminal, unless NO_COLOR is set", "auto", colours),
     FLAG(ANY, help, "help", 'h', "print help; -h: the most used options; --help: all options"),
     FLAG(ANY, version, "version", 'V', "print the version"),
 };

@@ -44,27 +44,9 @@ static bool template_put_word(FILE *file, const char *word, size_t length, const
     return true;
 }
 
-/* Expand a template. Return false if it is invalid. */
-static bool template_put(FILE *file, const char *template, const char *base, const char *format,
-                         uint64_t index) {
-    for (const char *at = template; *at;) {
-        const bool brace = *at == '{' || *at == '}';
-        if (!brace || at[1] == *at) {
-            putc(*at, file);
-            at += brace ? 2 : 1;
-            continue;
-        }
-        const size_t length = strcspn(at + 1, "{}");
-        if (*at == '}' || at[1 + length] != '}' ||
-            !template_put_word(file, at + 1, length, base, format, index))
-            return false;
-        at += length + 2;
-    }
-    return *template;
-}
-
 gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
                                uint64_t index, char **name, gf_error *error) {
+    bool valid = *template;
     size_t size;
     *name = NULL;
     if (strchr(template, '/'))
@@ -74,13 +56,24 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
             "--recursive keeps subdirectories",
             template);
     FILE *file = open_memstream(name, &size);
-    const bool valid = !file || template_put(file, template, base, format, index);
+    for (const char *at = template; file && valid && *at;) {
+        const bool brace = *at == '{' || *at == '}';
+        if (!brace || at[1] == *at) {
+            putc(*at, file);
+            at += brace ? 2 : 1;
+            continue;
+        }
+        const size_t length = strcspn(at + 1, "{}");
+        valid = *at == '{' && at[1 + length] == '}' &&
+                template_put_word(file, at + 1, length, base, format, index);
+        at += length + 2;
+    }
     const bool whole = file && !ferror(file);
     if (file && fclose(file) == 0 && whole && valid)
         return GF_OK;
     free(*name);
     *name = NULL;
-    if (valid)
+    if (valid || !file)
         return outputs_out_of_memory(error);
     return gf_set_error(error, GF_USAGE,
                         "--name '%s': invalid template; use {stem}, {ext}, {name}, {index} or "

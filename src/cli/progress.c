@@ -1,7 +1,6 @@
 /* Progress bar, lines and events of one image or a batch. */
-#include "progress.h"
-
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +18,10 @@
 #define MAX_BAR 40
 #define MIN_BAR 5
 
-enum { AUTO, LINES, JSON, NONE };
+#define ERASE "\r\033[K"
 
-const char *const gf_cli_progress_modes[] = {
-    [AUTO] = "auto", [LINES] = "lines", [JSON] = "json", [NONE] = "none", NULL};
+/* True while the bar is on the screen. Read by the signal handler. */
+static volatile sig_atomic_t bar_shown;
 
 /* The running batch, for the signal handler. */
 static struct {
@@ -76,7 +75,7 @@ static void progress_print_line(const gf_cli_progress *progress, double seconds)
 }
 
 static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
-    char line[MAX_WIDTH + 16] = GF_CLI_ERASE, numbers[200], bar[MAX_BAR + 4] = "";
+    char line[MAX_WIDTH + 16] = ERASE, numbers[200], bar[MAX_BAR + 4] = "";
     progress_put_numbers(progress, seconds, numbers, sizeof numbers);
     const int screen = gf_cli_screen_of(stderr).width;
     /* Leave the last column free: some terminals wrap when it is filled. */
@@ -91,8 +90,15 @@ static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
             bar[1 + i] = (double)i < fraction * (double)cells ? '#' : '-';
         memcpy(bar + 1 + cells, "] ", 3);
     }
-    snprintf(line + strlen(GF_CLI_ERASE), width + 1, "%s%s", bar, numbers);
-    gf_cli_bar_draw(line);
+    snprintf(line + strlen(ERASE), width + 1, "%s%s", bar, numbers);
+    bar_shown = 1;
+    (void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+void gf_cli_bar_hide(void) {
+    if (bar_shown)
+        (void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
+    bar_shown = 0;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -107,13 +113,13 @@ static void progress_begin_event(const gf_cli_progress *progress, const char *ev
 
 void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
                            bool quiet, bool lines) {
-    if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
+    if (strcmp(mode, "json") == 0)
         progress->show = GF_CLI_SHOW_EVENTS; /* for programs, so also with --quiet */
-    else if (quiet || strcmp(mode, gf_cli_progress_modes[NONE]) == 0)
+    else if (quiet || strcmp(mode, "none") == 0)
         progress->show = GF_CLI_SHOW_NOTHING;
-    else if (strcmp(mode, gf_cli_progress_modes[AUTO]) == 0 && gf_cli_is_terminal(stderr))
+    else if (strcmp(mode, "auto") == 0 && gf_cli_is_terminal(stderr))
         progress->show = GF_CLI_SHOW_BAR;
-    else if (lines || strcmp(mode, gf_cli_progress_modes[LINES]) == 0)
+    else if (lines || strcmp(mode, "lines") == 0)
         progress->show = GF_CLI_SHOW_LINES;
     progress->began = gf_now();
     progress->drawn = progress->began;

@@ -252,7 +252,7 @@ static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
 static void report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
     const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
-    gf_format_text(&run->report->in, format, sizeof format);
+    gf_format_text(&run->outcome->report.in, format, sizeof format);
     fprintf(file, "%s%s", run->later ? "\n" : "",
             gf_cli_paint_text(screen.colour, GF_PAINT_STRONG));
     for (uint32_t i = 0; i < run->info->inputs; i++) {
@@ -261,16 +261,17 @@ static void report_text(FILE *file, const gf_cli_run *run) {
     }
     if (run->page)
         fprintf(file, ", page %s", run->page);
-    fprintf(file, ": %s, by %s%s\n", format, run->report->backend,
+    fprintf(file, ": %s, by %s%s\n", format, run->outcome->report.backend,
             gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
+    const gf_result *result = run->outcome->results[0];
     const gf_table *table;
-    for (size_t t = 0; (table = gf_result_table(run->result, t)); t++) {
+    for (size_t t = 0; (table = gf_result_table(result, t)); t++) {
         if (!table->in_text || table->row_count == 0)
             continue;
         const bool bars = table->chart == GF_CHART_BARS && !table->single;
         const uint64_t rows = table->row_count, max = bars && screen.terminal ? table->brief : 0;
         const uint64_t step = max ? (rows + max - 1) / max : 1;
-        const gf_view view = {file, run->result, t, table, step, (rows + step - 1) / step};
+        const gf_view view = {file, result, t, table, step, (rows + step - 1) / step};
         putc('\n', file);
         if (table->single)
             print_single(&view);
@@ -279,11 +280,11 @@ static void report_text(FILE *file, const gf_cli_run *run) {
         else
             print_columns(&view, screen.width);
     }
-    const char *text = gf_result_text(run->result);
+    const char *text = gf_result_text(result);
     if (!*text)
         return;
     const bool colour = screen.colour && run->info->is_test;
-    const gf_cli_paint paint = gf_result_passed(run->result) ? GF_PAINT_OK : GF_PAINT_ERROR;
+    const gf_cli_paint paint = gf_result_passed(result) ? GF_PAINT_OK : GF_PAINT_ERROR;
     fprintf(file, "\n%s%.*s%s\n", gf_cli_paint_text(colour, paint), (int)strlen(text) - 1, text,
             gf_cli_paint_text(colour, GF_PAINT_OFF));
 }
@@ -310,22 +311,19 @@ static void print_field(FILE *file, const char *gap, const char *text, bool show
 /* Print a header line and the first table as CSV (RFC 4180, lines end with LF). On a terminal,
  * unprintable bytes of a file name become '?'. */
 static void report_csv(FILE *file, const gf_cli_run *run) {
-    const gf_table *table = gf_result_table(run->result, 0);
+    const gf_result *result = run->outcome->results[0];
+    const gf_table *table = gf_result_table(result, 0);
     const bool shown = run->screen && run->screen->terminal;
     const char *key = run->batch ? run->inputs[0] : run->page; /* the first column; NULL: none */
-    if (key && !run->later)
-        print_field(file, "", run->batch ? "file" : "page", false);
-    for (size_t c = 0; c < table->column_count && !run->later; c++)
-        print_field(file, c || key ? "," : "", table->columns[c].name, false);
-    if (!run->later)
-        putc('\n', file);
-    for (uint64_t row = 0; row < table->row_count; row++) {
+    for (uint64_t line = run->later; line <= table->row_count; line++) { /* 0: the header */
         if (key)
-            print_field(file, "", key, shown);
+            print_field(file, "", line ? key : run->batch ? "file" : "page", line && shown);
         for (size_t c = 0; c < table->column_count; c++) {
             char number[40];
             print_field(file, c || key ? "," : "",
-                        gf_cli_cell_text(gf_result_cell(run->result, 0, row, c), number), false);
+                        line ? gf_cli_cell_text(gf_result_cell(result, 0, line - 1, c), number)
+                             : table->columns[c].name,
+                        false);
         }
         putc('\n', file);
     }
@@ -337,7 +335,7 @@ gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options 
         return gf_cli_report_json(file, run, error);
     if (options->csv)
         report_csv(file, run);
-    else if (run->result && !options->quiet)
+    else if (run->outcome->results[0] && !options->quiet)
         report_text(file, run);
     return GF_OK;
 }
@@ -385,8 +383,8 @@ static void summary_note(gf_cli_summary *summary, gf_cli_note kind, const char *
 
 void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,
                         bool first_page) {
-    const gf_report *report = run->report;
-    const gf_step_report made = gf_cli_outputs_of(run->steps);
+    const gf_report *report = &run->outcome->report;
+    const gf_step_report made = gf_cli_outputs_of(run->outcome->steps);
     char text[512] = "";
     summary->dropped |= made.dropped;
     for (size_t i = 0, used = 0; i < GF_CLI_DROPPED; i++)
@@ -491,7 +489,8 @@ static void report_busy(const gf_report *report) {
 static void report_parameters(const gf_cli_run *run) {
     const gf_filter_info *info = run->info;
     gf_step_info step;
-    if (gf_cli_inspect(gf_filter_find(info->name), run->settings, &run->report->in, &step, NULL))
+    if (gf_cli_inspect(gf_filter_find(info->name), run->settings, &run->outcome->report.in, &step,
+                       NULL))
         return;
     fputs("  parameters:", stderr);
     for (size_t i = 0; i < info->param_count; i++) {
@@ -509,7 +508,7 @@ static void report_parameters(const gf_cli_run *run) {
 }
 
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
-    const gf_report *report = run->report;
+    const gf_report *report = &run->outcome->report;
     gf_cli_summary summary = {0};
     const gf_format *in = &report->in;
     char format[64];
@@ -521,7 +520,7 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         fprintf(stderr, " on %u ranks", report->processes);
     if (run->ranks > 1)
         fprintf(stderr, " of rank %" PRIu32, run->rank);
-    gf_cli_report_bytes(report->in_bytes, gf_cli_outputs_of(run->steps).out_bytes);
+    gf_cli_report_bytes(report->in_bytes, gf_cli_outputs_of(run->outcome->steps).out_bytes);
     putc('\n', stderr);
     gf_cli_summary_add(&summary, run->inputs[0], run, false);
     gf_cli_report_brightness(&summary, NULL);

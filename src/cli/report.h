@@ -24,9 +24,7 @@ typedef struct gf_cli_run {
     bool batch;                  /* one of several files, which are a column of CSV */
     bool later;                  /* a report precedes: CSV needs no header, text a blank line */
     const char *output;          /* name of the output image; NULL for a filter that measures */
-    const gf_report *report;
-    const gf_step_report *steps; /* GF_CLI_MAX_STEPS */
-    const gf_result *result;     /* NULL for an image filter */
+    const gf_outcome *outcome;   /* GF_CLI_MAX_STEPS steps; result NULL for an image filter */
     const gf_cli_screen *screen; /* NULL: properties of the file that receives the report */
     uint32_t rank, ranks;        /* rank that ran it, and number of ranks */
 } gf_cli_run;

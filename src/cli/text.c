@@ -1,5 +1,4 @@
-/* Text output: colours, the bar, errors, and file names, which may contain any bytes. */
-#include <signal.h>
+/* Text output: colours, errors, and file names, which may contain any bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,13 +26,8 @@ const gf_cli_peers *gf_cli_ranks(void) {
 
 /* ---- colours --------------------------------------------------------------------------------- */
 
-enum { AUTO, ALWAYS, NEVER };
-
-const char *const gf_cli_colours[] = {
-    [AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL};
-
 /* Process-wide, as the terminal is. */
-static size_t colour_choice = AUTO;
+static size_t colour_choice = GF_COLOUR_AUTO;
 
 void gf_cli_colour_use(size_t choice) {
     colour_choice = choice;
@@ -45,8 +39,8 @@ bool gf_cli_is_terminal(FILE *file) {
 }
 
 bool gf_cli_colour_on(FILE *file) {
-    if (colour_choice != AUTO)
-        return colour_choice == ALWAYS;
+    if (colour_choice != GF_COLOUR_AUTO)
+        return colour_choice == GF_COLOUR_ALWAYS;
     const char *no = getenv("NO_COLOR"); /* https://no-color.org: set, and not empty */
     return gf_cli_is_terminal(file) && !gf_cli_ranks()->launched && !(no && *no);
 }
@@ -60,20 +54,6 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
         [GF_PAINT_BLUE] = "\033[34m",
     };
     return on ? texts[paint] : "";
-}
-
-/* True while the bar is on the screen. Read by the signal handler. */
-static volatile sig_atomic_t bar_shown;
-
-void gf_cli_bar_draw(const char *line) {
-    bar_shown = 1;
-    (void)!write(STDERR_FILENO, line, strlen(line));
-}
-
-void gf_cli_bar_hide(void) {
-    if (bar_shown)
-        gf_cli_bar_draw(GF_CLI_ERASE);
-    bar_shown = 0;
 }
 
 void gf_cli_print_error(const gf_error *error) {

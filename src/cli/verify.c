@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "progress.h"
 #include "report.h"
 
 #define MAX_TARGETS 8
@@ -520,10 +519,6 @@ static const gf_param params[] = {
     GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
 
-static const char *const shared[] = {
-    "device",     "threads", "raw",   "max-memory", "max-pixels", "max-chunk", "max-seconds",
-    "no-sandbox", "strict",  "color", "help",       "version",    NULL};
-
 const gf_command gf_verify_command = {
     .info = {.name = "verify",
              .summary = "compare all backends of this machine with golden",
@@ -542,6 +537,8 @@ const gf_command gf_verify_command = {
                          "gpufilter verify --backend cuda --seed 2 scan.png\n",
              .params = params,
              .param_count = sizeof params / sizeof params[0]},
-    .shared = shared,
+    .shared =
+        "device threads raw max-memory max-pixels max-chunk max-seconds no-sandbox strict "
+        "color help version",
     .run = run_verify,
 };
