@@ -82,15 +82,13 @@ void gf_cli_print_name(FILE *file, const char *name, const char *standard);
 /* Print the name of an output as a line: printable on a terminal, the exact bytes elsewhere. */
 void gf_cli_list_output(const char *name);
 
-typedef enum gf_cli_paint {
-    GF_PAINT_OFF,
-    GF_PAINT_STRONG,
-    GF_PAINT_ERROR,
-    GF_PAINT_OK,
-    GF_PAINT_RED,
-    GF_PAINT_GREEN,
-    GF_PAINT_BLUE
-} gf_cli_paint;
+/* Escape sequences. Every terminal supports the eight basic colours, and users configure them. */
+#define GF_PAINT_OFF "\033[0m"
+#define GF_PAINT_STRONG "\033[1m"
+#define GF_PAINT_ERROR "\033[1;31m"
+#define GF_PAINT_RED "\033[31m"
+#define GF_PAINT_GREEN "\033[32m"
+#define GF_PAINT_BLUE "\033[34m"
 
 /* Set --color for the process: auto, always or never. */
 enum { GF_COLOUR_AUTO, GF_COLOUR_ALWAYS, GF_COLOUR_NEVER };
@@ -99,8 +97,6 @@ void gf_cli_colour_use(size_t choice);
 bool gf_cli_is_terminal(FILE *file);
 /* Return whether --color enables colours for this file. */
 bool gf_cli_colour_on(FILE *file);
-/* Return the escape sequence that starts a colour, or ends it (GF_PAINT_OFF); "" if !on. */
-const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
 
 /* ---- progress of one image or a batch, on standard error (progress.c) ------------------------ */
 

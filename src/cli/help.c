@@ -53,9 +53,7 @@ void gf_help_sentence(FILE *file, const char *phrase) {
 }
 
 static void help_heading(const char *text) {
-    const bool colour = gf_cli_colour_on(stdout);
-    printf("%s%s:%s\n", gf_cli_paint_text(colour, GF_PAINT_STRONG), text,
-           gf_cli_paint_text(colour, GF_PAINT_OFF));
+    printf(gf_cli_colour_on(stdout) ? GF_PAINT_STRONG "%s:" GF_PAINT_OFF "\n" : "%s:\n", text);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -196,7 +196,7 @@ static void print_bar(FILE *file, double part, int cells, bool utf8) {
 /* Print the heading, then one line per curve for each line of the table: the bin, the name of the
  * curve if there are several, the value, its share of the curve, and a bar. */
 static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
-    static const gf_cli_paint paints[] = {GF_PAINT_RED, GF_PAINT_GREEN, GF_PAINT_BLUE};
+    static const char *const paints[] = {GF_PAINT_RED, GF_PAINT_GREEN, GF_PAINT_BLUE};
     const gf_table *table = view->table;
     const size_t first = table->curves, end = table->column_count;
     const bool several = end - first > 1;
@@ -237,9 +237,9 @@ static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
             if (x > 0) {
                 const size_t channel = gf_cli_channel(table->columns[c].name);
                 const bool colour = screen->colour && channel < 3;
-                fprintf(file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paints[channel % 3]));
+                fprintf(file, "%*s%s", GAP, "", colour ? paints[channel % 3] : "");
                 print_bar(file, x / max, cells, screen->utf8);
-                fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), file);
+                fputs(colour ? GF_PAINT_OFF : "", file);
             }
             putc('\n', file);
         }
@@ -253,8 +253,7 @@ static void report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
     const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
     gf_format_text(&run->outcome->report.in, format, sizeof format);
-    fprintf(file, "%s%s", run->later ? "\n" : "",
-            gf_cli_paint_text(screen.colour, GF_PAINT_STRONG));
+    fprintf(file, "%s%s", run->later ? "\n" : "", screen.colour ? GF_PAINT_STRONG : "");
     for (uint32_t i = 0; i < run->info->inputs; i++) {
         fputs(i ? ", " : "", file);
         gf_cli_print_name(file, run->inputs[i], "standard input");
@@ -262,7 +261,7 @@ static void report_text(FILE *file, const gf_cli_run *run) {
     if (run->page)
         fprintf(file, ", page %s", run->page);
     fprintf(file, ": %s, by %s%s\n", format, run->outcome->report.backend,
-            gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
+            screen.colour ? GF_PAINT_OFF : "");
     const gf_result *result = run->outcome->results[0];
     const gf_table *table;
     for (size_t t = 0; (table = gf_result_table(result, t)); t++) {
@@ -284,9 +283,9 @@ static void report_text(FILE *file, const gf_cli_run *run) {
     if (!*text)
         return;
     const bool colour = screen.colour && run->info->is_test;
-    const gf_cli_paint paint = gf_result_passed(result) ? GF_PAINT_OK : GF_PAINT_ERROR;
-    fprintf(file, "\n%s%.*s%s\n", gf_cli_paint_text(colour, paint), (int)strlen(text) - 1, text,
-            gf_cli_paint_text(colour, GF_PAINT_OFF));
+    const char *paint = gf_result_passed(result) ? GF_PAINT_GREEN : GF_PAINT_ERROR;
+    fprintf(file, "\n%s%.*s%s\n", colour ? paint : "", (int)strlen(text) - 1, text,
+            colour ? GF_PAINT_OFF : "");
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */

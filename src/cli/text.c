@@ -45,23 +45,11 @@ bool gf_cli_colour_on(FILE *file) {
     return gf_cli_is_terminal(file) && !gf_cli_ranks()->launched && !(no && *no);
 }
 
-/* The eight basic colours: every terminal supports them, and users configure them. */
-const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
-    static const char *const texts[] = {
-        [GF_PAINT_OFF] = "\033[0m",      [GF_PAINT_STRONG] = "\033[1m",
-        [GF_PAINT_ERROR] = "\033[1;31m", [GF_PAINT_OK] = "\033[32m",
-        [GF_PAINT_RED] = "\033[31m",     [GF_PAINT_GREEN] = "\033[32m",
-        [GF_PAINT_BLUE] = "\033[34m",
-    };
-    return on ? texts[paint] : "";
-}
-
 void gf_cli_print_error(const gf_error *error) {
-    const bool colour = gf_cli_colour_on(stderr);
     gf_cli_bar_hide();
     fflush(stdout);
-    fprintf(stderr, "%sgpufilter:%s ", gf_cli_paint_text(colour, GF_PAINT_ERROR),
-            gf_cli_paint_text(colour, GF_PAINT_OFF));
+    fputs(gf_cli_colour_on(stderr) ? GF_PAINT_ERROR "gpufilter:" GF_PAINT_OFF " " : "gpufilter: ",
+          stderr);
     gf_cli_print_text(stderr, error->message);
     putc('\n', stderr);
 }
