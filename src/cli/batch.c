@@ -23,12 +23,12 @@ typedef struct batch_run {
     const gf_filter *filter;
     const gf_filter_info *info;
     const gf_cli_line *line;
-    const gf_cli_options *options;  /* of the line */
-    uint64_t shard, shards;         /* inputs shard, shard + shards, ..., counted from 1 */
-    gf_cli_inputs inputs;           /* of all shards */
-    uint64_t files;                 /* inputs of the shard, plus names that could not be read */
-    gf_batch_item *items;           /* `count` items to run */
-    size_t *input_index, count;     /* index of the input of each item */
+    const gf_cli_options *options; /* of the line */
+    uint64_t shard, shards;        /* inputs shard, shard + shards, ..., counted from 1 */
+    gf_cli_inputs inputs;          /* of all shards */
+    uint64_t files;                /* inputs of the shard, plus names that could not be read */
+    gf_batch_item *items;          /* `count` items to run, of the first inputs */
+    size_t count;
     gf_cli_directories directories; /* created for the outputs */
     gf_cli_screen screen;           /* for reports */
 
@@ -98,10 +98,9 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Count and print the error of input i, with --json also its record. Print a cause that affects all
- * outputs, such as a full disk, once. Before the run, count existing outputs. */
-static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
-    const gf_cli_input *input = &run->inputs.list[i];
+/* Count and print the error of an input, with --json also its record. Print a cause that affects
+ * all outputs, such as a full disk, once. Before the run, count existing outputs. */
+static void batch_fail_item(batch_run *run, const gf_cli_input *input, gf_error *error) {
     const int cause = error->cause;
     run->progress.failed++;
     if (run->options->json)
@@ -127,10 +126,9 @@ static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
 
 /* Fill in the item of an input. *skip: --resume finds its output finished. A dry run also checks
  * for the errors that a run would find. */
-static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item, bool *skip,
-                                  gf_error *error) {
+static gf_status batch_choose_one(batch_run *run, const gf_cli_input *input, gf_batch_item *item,
+                                  bool *skip, gf_error *error) {
     const gf_cli_options *options = run->options;
-    const gf_cli_input *input = &run->inputs.list[i];
     struct stat info;
     *item = (gf_batch_item){.in = input->path};
     *skip = false;
@@ -182,14 +180,17 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
     size_t i = run->shard - 1;
     run->files = inputs->failed + (inputs->count + run->shards - 1 - i) / run->shards;
     run->items = calloc(inputs->count + 1, sizeof *run->items);
-    run->input_index = calloc(inputs->count + 1, sizeof *run->input_index);
-    if (!run->items || !run->input_index)
+    if (!run->items)
         return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     for (; i < inputs->count; i += run->shards) {
         gf_error one = {0};
         bool skip;
-        if (batch_choose_one(run, i, &run->items[run->count], &skip, &one)) {
-            batch_fail_item(run, i, &one);
+        /* Move the input to the position of its item. */
+        gf_cli_input *input = &inputs->list[run->count], other = *input;
+        *input = inputs->list[i];
+        inputs->list[i] = other;
+        if (batch_choose_one(run, input, &run->items[run->count], &skip, &one)) {
+            batch_fail_item(run, input, &one);
             if (options->fail_fast || run->stopped) {
                 run->count = 0;
                 break;
@@ -197,8 +198,8 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
         } else if (skip) {
             run->skipped++;
         } else {
-            run->input_index[run->count++] = i;
-            run->progress.work += (double)inputs->list[i].bytes;
+            run->count++;
+            run->progress.work += (double)input->bytes;
         }
     }
     if (!run->existing)
@@ -220,7 +221,7 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
 /* Implement gf_cli_shared_batch.cost: the file size. */
 static uint64_t batch_cost(void *context, uint64_t item) {
     const batch_run *run = context;
-    return run->inputs.list[run->input_index[item]].bytes;
+    return run->inputs.list[item].bytes;
 }
 
 /* Implement gf_file_options.progress. Several threads call it, each for its own item. */
@@ -347,7 +348,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     batch_run *run = context;
     gf_cli_progress *progress = &run->progress;
     const gf_batch_item *item = &run->items[finished->item];
-    const size_t i = run->input_index[finished->item];
+    const gf_cli_input *input = &run->inputs.list[finished->item];
     const gf_report *report = &finished->made.report;
     gf_status status = finished->status;
     gf_error error = {0};
@@ -357,9 +358,8 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     if (status)
         batch_name_file(item, finished->error, &error);
     /* With --resume, another process may have finished the output since this run started. */
-    const gf_cli_state now = status && run->options->resume
-                                 ? gf_cli_file_state(run->inputs.list[i].out)
-                                 : (gf_cli_state){.exists = false};
+    const gf_cli_state now = status && run->options->resume ? gf_cli_file_state(input->out)
+                                                            : (gf_cli_state){.exists = false};
     if (!status)
         status = batch_print(run, finished, &error);
     gf_cli_report_failure(item->in, report);
@@ -370,10 +370,10 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     progress->pixels_running -= part * (double)report->in.width * (double)report->in.height;
     progress->done += bytes;
     progress->ended++;
-    if (gf_cli_is_finished(&now, &run->inputs.list[i])) {
+    if (gf_cli_is_finished(&now, input)) {
         run->skipped++;
     } else if (status) {
-        batch_fail_item(run, i, &error);
+        batch_fail_item(run, input, &error);
         gf_cli_event_failed(progress, item->in, error.message);
     } else {
         gf_cli_report_damage(item->in, &report->remarks);
@@ -543,7 +543,6 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     gf_cli_directories_close(&run.directories, !run.begun && !line->options.shard);
     gf_cli_inputs_free(&run.inputs);
     free(run.items);
-    free(run.input_index);
     free(run.header);
     free(run.parts);
     pthread_mutex_destroy(&run.lock);

@@ -67,16 +67,8 @@ static void progress_put_numbers(const gf_cli_progress *progress, double seconds
              left);
 }
 
-static void progress_print_line(const gf_cli_progress *progress, double seconds) {
-    char numbers[200];
-    progress_put_numbers(progress, seconds, numbers, sizeof numbers);
-    fflush(stdout);
-    fprintf(stderr, "gpufilter: %s\n", numbers);
-}
-
-static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
-    char line[MAX_WIDTH + 16] = ERASE, numbers[200], bar[MAX_BAR + 4] = "";
-    progress_put_numbers(progress, seconds, numbers, sizeof numbers);
+static void progress_draw_bar(const gf_cli_progress *progress, const char *numbers) {
+    char line[MAX_WIDTH + 16] = ERASE, bar[MAX_BAR + 4] = "";
     const int screen = gf_cli_screen_of(stderr).width;
     /* Leave the last column free: some terminals wrap when it is filled. */
     const size_t width = (size_t)(screen < MAX_WIDTH ? screen : MAX_WIDTH) - 1,
@@ -168,20 +160,26 @@ static void progress_print_event(const gf_cli_progress *progress, double seconds
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 void gf_cli_progress_draw(gf_cli_progress *progress) {
-    static const struct {
-        double seconds; /* interval */
-        void (*draw)(const gf_cli_progress *progress, double seconds);
-    } forms[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, progress_draw_bar},
-                 [GF_CLI_SHOW_LINES] = {LINE_SECONDS, progress_print_line},
-                 [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, progress_print_event}};
+    static const double intervals[] = {[GF_CLI_SHOW_BAR] = REDRAW_SECONDS,
+                                       [GF_CLI_SHOW_LINES] = LINE_SECONDS,
+                                       [GF_CLI_SHOW_EVENTS] = EVENT_SECONDS};
+    char numbers[200];
     interrupted.done = progress->ended - progress->failed;
-    if (!forms[progress->show].draw) /* GF_CLI_SHOW_NOTHING */
+    if (progress->show == GF_CLI_SHOW_NOTHING)
         return;
-    const double now = gf_now();
-    if (now - progress->drawn < forms[progress->show].seconds)
+    const double now = gf_now(), seconds = now - progress->began;
+    if (now - progress->drawn < intervals[progress->show])
         return;
     progress->drawn = now;
-    forms[progress->show].draw(progress, now - progress->began);
+    progress_put_numbers(progress, seconds, numbers, sizeof numbers);
+    if (progress->show == GF_CLI_SHOW_EVENTS) {
+        progress_print_event(progress, seconds);
+    } else if (progress->show == GF_CLI_SHOW_BAR) {
+        progress_draw_bar(progress, numbers);
+    } else {
+        fflush(stdout);
+        fprintf(stderr, "gpufilter: %s\n", numbers);
+    }
 }
 
 void gf_cli_progress_end(void) {
