@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inputs.h"
 #include "ranks.h"
 #include "report.h"
 
@@ -95,8 +94,6 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
     const gf_job job = gf_cli_job_of(run->filter, run->line->filter, steps);
     return gf_run_batch(&job, NULL, 0, NULL, error);
 }
-
-/* ---- failures -------------------------------------------------------------------------------- */
 
 /* Count and print the error of an input, with --json also its record. Print a cause that affects
  * all outputs, such as a full disk, once. Before the run, count existing outputs. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "inputs.h"
 #include "ranks.h"
 #include "report.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "inputs.h"
 #include "report.h"
 
 /* ---- info ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* Collection of inputs. */
 #define _GNU_SOURCE /* asprintf, strcasestr */
-#include "inputs.h"
+#include "cli.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static gf_status inputs_out_of_memory(gf_error *error) {

@@ -1,6 +1,6 @@
 /* Names and directories of the outputs of a batch. */
 #define _GNU_SOURCE /* asprintf */
-#include "inputs.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static gf_status outputs_out_of_memory(gf_error *error) {
@@ -143,8 +144,6 @@ static gf_status outputs_name_one(const gf_cli_line *line, gf_cli_input *input, 
     input->existing = gf_cli_file_state(input->out);
     return GF_OK;
 }
-
-/* ---- state of outputs ------------------------------------------------------------------------ */
 
 gf_cli_state gf_cli_file_state(const char *path) {
     struct stat info;

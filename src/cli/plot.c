@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "inputs.h"
 #include "report.h"
 
 #define LIBRARY "libcairo.so.2"

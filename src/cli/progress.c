@@ -157,8 +157,6 @@ static void progress_print_event(const gf_cli_progress *progress, double seconds
     fputs("}\n", stderr);
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
-
 void gf_cli_progress_draw(gf_cli_progress *progress) {
     static const double intervals[] = {[GF_CLI_SHOW_BAR] = REDRAW_SECONDS,
                                        [GF_CLI_SHOW_LINES] = LINE_SECONDS,

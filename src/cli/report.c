@@ -44,8 +44,6 @@ const char *gf_cli_cell_text(gf_value value, char number[40]) {
     return number;
 }
 
-/* ---- screens --------------------------------------------------------------------------------- */
-
 static bool is_utf8_locale(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     const char *value = NULL;

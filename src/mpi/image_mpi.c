@@ -23,8 +23,6 @@ typedef struct image_job {
     gf_rows_file *file; /* output image, on rank 0; NULL: none */
 } image_job;
 
-/* ---- reports --------------------------------------------------------------------------------- */
-
 /* Append a text unless `texts` contains it. Truncate at size. */
 static void image_add_text(char *texts, size_t size, const char *separator, const char *text) {
     const size_t used = strlen(texts);

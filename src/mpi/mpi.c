@@ -39,8 +39,6 @@ static void mpi_finish(MPI_Request *request) {
     }
 }
 
-/* ---- fatal errors ---------------------------------------------------------------------------- */
-
 const char *gf_mpi_name(void) {
     static char name[96];
     char host[64] = "unknown host";
@@ -106,8 +104,6 @@ void gf_mpi_send(void *data, size_t size) {
 void gf_mpi_receive(uint32_t from, void *data, size_t size) {
     mpi_move(MPI_RECEIVE, from, data, size);
 }
-
-/* ---- collective status ----------------------------------------------------------------------- */
 
 gf_status gf_mpi_agree(gf_status status, gf_error *error) {
     const uint32_t failed = status ? mpi_peers.rank : mpi_peers.count;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "inputs.h"
 
 /* ---- text as mdoc(7) ------------------------------------------------------------------------- */
 
@@ -193,8 +192,6 @@ static void put_references(const gf_command *of, FILE *page) {
     for (size_t i = 0; i < count; i++)
         fprintf(page, ".Xr gpufilter-%s 1%s\n", names[i], i + 1 < count ? " ," : "");
 }
-
-/* ---- gpufilter(1) --------------------------------------------------------------------------- */
 
 static void put_summaries(bool filters, FILE *page) {
     gf_command command;

@@ -3,7 +3,6 @@
 #include "fuzz.h"
 
 #include "cli/commands.h"
-#include "cli/inputs.h"
 
 /* Return the next name of the list; NULL at the end. */
 static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int extension,

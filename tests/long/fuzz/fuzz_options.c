@@ -5,7 +5,6 @@
 #include "fuzz.h"
 
 #include "cli/commands.h"
-#include "cli/inputs.h"
 
 enum { MAX_ARGUMENTS = 64 };
 
