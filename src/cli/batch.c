@@ -73,9 +73,9 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
     if (batch_parse_shard(run, error))
         return GF_USAGE;
     if (options->plot)
-        return gf_set_error(error, GF_USAGE,
-                            "--plot: not supported for several inputs; run the filter once per "
-                            "input");
+        return gf_set_error(
+            error, GF_USAGE,
+            "--plot: not supported for several inputs; run the filter once per input");
     for (size_t i = 0; i < run->line->operand_count; i++)
         standard += strcmp(run->line->operands[i], "-") == 0;
     if (standard && run->info->makes_image)
@@ -121,8 +121,7 @@ static void batch_fail_item(batch_run *run, const gf_cli_input *input, gf_error 
 
 /* ---- selection of items ---------------------------------------------------------------------- */
 
-/* Fill in the item of an input. *skip: --resume finds its output finished. A dry run also checks
- * for the errors that a run would find. */
+/* Fill in the item of an input. *skip: --resume finds its output finished. */
 static gf_status batch_choose_one(batch_run *run, const gf_cli_input *input, gf_batch_item *item,
                                   bool *skip, gf_error *error) {
     const gf_cli_options *options = run->options;
@@ -133,7 +132,7 @@ static gf_status batch_choose_one(batch_run *run, const gf_cli_input *input, gf_
     if (!path)
         return GF_OK;
     item->out = (const char *const *)&input->out;
-    if (options->files.dry_run) {
+    if (options->files.dry_run) { /* report what a run would find */
         if (access(input->path, R_OK) != 0)
             return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", input->path,
                                 strerror(errno));
@@ -156,8 +155,7 @@ static gf_status batch_choose_one(batch_run *run, const gf_cli_input *input, gf_
                                    error);
 }
 
-/* Collect inputs, name outputs, and fill in the items. Print errors of inputs that cannot run, and
- * count skipped ones. Rank 0 only. */
+/* Rank 0: fill in the items. Print errors of inputs that cannot run, and count skipped ones. */
 static gf_status batch_prepare(batch_run *run, gf_error *error) {
     const gf_cli_options *options = run->options;
     gf_cli_inputs *inputs = &run->inputs;
@@ -271,8 +269,7 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
     return gf_set_error(error, GF_FAILED, "%s: out of memory for its report", item->in);
 }
 
-/* Print the report of an item. Print the header of a CSV table once; fail if that of a later image
- * differs. */
+/* Print the report of an item. The header of a CSV table is printed once; others must equal it. */
 static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf_error *error) {
     const gf_batch_item *item = &run->items[finished->item];
     const gf_cli_options *options = run->options;

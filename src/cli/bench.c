@@ -11,9 +11,8 @@
 #define MIN_RUNS 3
 #define MAX_RUNS 100
 
-/* Upper estimate of the images in memory at once: two inputs, the outputs of golden and of a
- * target, and the buffers of the target. */
-#define MAX_IMAGES 8
+#define MAX_IMAGES                                                                                 \
+    8 /* in memory at once: two inputs, outputs of golden and a target, its buffers */
 
 /* A timed engine. The first target is golden. */
 typedef struct gf_bench_target {

@@ -112,9 +112,7 @@ typedef struct gf_cli_progress {
     gf_cli_show show;
     double began, drawn;           /* times of the start and of the last drawing, in seconds */
     uint64_t total, ended, failed; /* files; total 0: one image */
-    /* Work in bytes of files, or in rows of the one image: all work, that of finished files, and
-     * the completed part of running files. */
-    double work, done, running;
+    double work, done, running;    /* bytes or rows: all; of finished files; completed of others */
     double pixels, pixels_running; /* in finished files; completed in running files */
     const char *remedy; /* appended to the message of an interrupted batch; NULL: no message */
 } gf_cli_progress;
@@ -141,8 +139,7 @@ void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t f
 
 enum { GF_CLI_MAX_STEPS = 2 };
 
-/* Return the job of a filter: its step, and a writer if it produces an image. steps: receives both;
- * they must outlive the job. */
+/* Return the job of a filter: its step, and a writer if it produces an image. steps outlive it. */
 static inline gf_job gf_cli_job_of(const gf_filter *filter, const gf_settings *settings,
                                    gf_step steps[GF_CLI_MAX_STEPS]) {
     steps[0] = (gf_step){.filter = filter, .settings = settings};

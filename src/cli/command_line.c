@@ -90,8 +90,7 @@ static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
     return d[n][m];
 }
 
-/* Write "; did you mean --bins or --min?" with the names most similar to a word, and the prefix
- * before each; or "". */
+/* Write "; did you mean --bins or --min?" with the names most similar to a word, or "". */
 static void guess_names(const char *word, size_t length, const char *const *names, size_t count,
                         const char *prefix, char text[256]) {
     const char *found[MAX_GUESSES];

@@ -1,5 +1,4 @@
-/* Filters and other commands. Both are described by a gf_filter_info, so that parser, help, manual
- * pages and completions handle them alike. */
+/* Filters and other commands: a gf_filter_info describes both to parser, help and manual pages. */
 #ifndef GF_CLI_COMMANDS_H
 #define GF_CLI_COMMANDS_H
 
@@ -25,8 +24,7 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
 /* Return whether a filter or command has an option whose name is the first `length` bytes. */
 bool gf_command_has(const gf_command *command, const char *name, size_t length);
 
-/* Fail with GF_USAGE for a word that is neither a filter nor a command, and suggest similar names.
- * or_word: also suggest gf_help_words. */
+/* Reject a word that is neither filter nor command. or_word: also suggest gf_help_words. */
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error);
 
 /* Words accepted instead of a filter or command, such as "help". Ends with a row of NULL. */
@@ -88,8 +86,7 @@ uint64_t gf_random_below(gf_random *random, uint64_t n);
 /* Rounds after which a case has run with every sample type and channel count: 3 x 4. */
 #define GF_VERIFY_ROUNDS 12
 
-/* Return a format with the sample type and channel count of the round, and a size at or near a
- * power of two. small: at most 2^13 samples. */
+/* Return a format of a round. Its size is near a power of two; small: at most 2^13 samples. */
 gf_format gf_verify_format(gf_random *random, uint64_t round, bool small);
 /* Fill packed rows with noise, extreme values, waves, one value, or a synthetic photograph. */
 void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random);
@@ -118,8 +115,7 @@ typedef struct gf_run_output {
     gf_result *result;
 } gf_run_output;
 
-/* Run a filter on its inputs in memory. made->image: rows of the format `drawn`, or NULL; the
- * previous result is freed. */
+/* Run a filter on images in memory. made->image: NULL, or room for `drawn`. Free made->result. */
 gf_status gf_run_output_make(gf_engine *engine, const gf_run_input *input, gf_run_output *made,
                              gf_report *report, gf_error *error);
 /* Count the samples of the images, cells of the tables and texts that differ in any bit. */

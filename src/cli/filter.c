@@ -74,10 +74,9 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
                          : line->options.csv  ? "csv"
                                               : NULL;
     if (second)
-        return gf_set_error(error, GF_USAGE,
-                            "--%s: standard output is already used for data; write the data to a "
-                            "file",
-                            second);
+        return gf_set_error(
+            error, GF_USAGE,
+            "--%s: standard output is already used for data; write the data to a file", second);
     /* The report would change an input that is also standard output. */
     const bool file = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
     for (size_t i = 0; i < info->inputs && file; i++) {
@@ -85,10 +84,9 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
         name = standard ? "standard input" : line->operands[i];
         if ((standard ? fstat(STDIN_FILENO, &in) : stat(name, &in)) == 0 &&
             in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return gf_set_error(error, GF_USAGE,
-                                "%s: is also standard output; redirect standard output to another "
-                                "file",
-                                name);
+            return gf_set_error(
+                error, GF_USAGE,
+                "%s: is also standard output; redirect standard output to another file", name);
     }
     return GF_OK;
 }
@@ -145,8 +143,7 @@ static void filter_list_outputs(const gf_cli_job *job) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Implement gf_file_options.progress. Called in the main thread. Pages are read twice: together,
- * then each. */
+/* Implement gf_file_options.progress, in the main thread. Pages are read twice: together, alone. */
 static bool filter_on_progress(void *context, const gf_progress *now) {
     gf_cli_job *job = context;
     gf_cli_progress *progress = &job->progress;

@@ -219,10 +219,10 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
         if (c == EOF)
             break;
         if (!c)
-            return gf_set_error(error, GF_USAGE,
-                                "--files-from '%s': contains a NUL byte; use --null for "
-                                "NUL-terminated names",
-                                list->name);
+            return gf_set_error(
+                error, GF_USAGE,
+                "--files-from '%s': contains a NUL byte; use --null for NUL-terminated names",
+                list->name);
         if (length == PATH_MAX - 1)
             return gf_set_error(
                 error, GF_USAGE,

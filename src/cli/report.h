@@ -29,8 +29,7 @@ typedef struct gf_cli_run {
     uint32_t rank, ranks;        /* rank that ran it, and number of ranks */
 } gf_cli_run;
 
-/* Return the outputs of all steps together: bytes, clipped samples, dropped metadata, and the
- * largest brightness. */
+/* Return the outputs of all steps together; the brightness is the largest. */
 gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]);
 /* Return a cell as a number for bars and plots. */
 double gf_cli_number(gf_value value);
@@ -127,8 +126,7 @@ typedef struct gf_cli_plot gf_cli_plot;
 
 /* These functions are NULL in a program built without cairo. */
 
-/* Open the file of --plot. Fail for an invalid name or format, and without the library. The caller
- * closes *plot, also after a failure. */
+/* Open the file of --plot, and load cairo. The caller closes *plot, also after a failure. */
 extern gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot,
                                   gf_error *error) __attribute__((weak));
 /* Draw the first chart of the result. The plot is committed together with the other outputs. */

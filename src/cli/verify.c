@@ -369,8 +369,8 @@ static gf_status verify_add_target(gf_verify *verify, const char *backend, const
 /* Add a target for each SIMD level of this processor, and one for the CUDA devices. */
 static gf_status verify_add_targets(gf_verify *verify, const char *backend, gf_error *error) {
     const bool cpu = strcmp(backend, "cuda") != 0, cuda = strcmp(backend, "cpu") != 0;
-    const char *devices = verify->options->engine.devices, *const *simd =
-                                                               gf_names(GF_NAMES_SIMD) + 1;
+    const char *devices = verify->options->engine.devices;
+    const char *const *simd = gf_names(GF_NAMES_SIMD) + 1;
     gf_status status = GF_OK;
     if (devices && !cuda)
         return gf_set_error(error, GF_USAGE, "--device: requires --backend cuda or all");

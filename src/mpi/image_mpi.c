@@ -98,15 +98,13 @@ static gf_status image_share(const image_job *image, const gf_job *job, gf_parti
 
 /* ---- one image ------------------------------------------------------------------------------- */
 
-/* Return the first row of a rank, of `rows` rows. Rank 0 always has rows, even with fewer rows than
- * ranks. */
+/* Return the first row of a rank, of `rows` rows. Rank 0 has rows even if there are few. */
 static uint64_t image_first_row(const image_job *image, uint64_t rows, uint32_t rank) {
     const uint64_t count = image->count;
     return rows / count * rank + (rows % count * rank + count - 1) / count;
 }
 
-/* Run this rank's range of rows of a job. On rank 0, *partial becomes the merged result of all
- * ranges. */
+/* Run this rank's range of rows of a job. On rank 0, *partial is the merged result of all ranks. */
 static gf_status image_run_range(image_job *image, const gf_job *job, const gf_partial *before,
                                  gf_partial **partial, gf_outcome *outcome, gf_error *error) {
     gf_report *report = &outcome->report;
@@ -134,8 +132,7 @@ static gf_status image_run_range(image_job *image, const gf_job *job, const gf_p
     return status;
 }
 
-/* Measure the whole image first, if the filter needs that. Return the merged partial result on all
- * ranks. */
+/* Measure the whole image first if the filter needs that. *before: merged, on all ranks. */
 static gf_status image_run_before(image_job *image, gf_partial **before, gf_error *error) {
     gf_step_info info[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
     gf_job what = *image->job;
