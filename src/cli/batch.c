@@ -270,11 +270,11 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
 }
 
 /* Print the report of an item. The header of a CSV table is printed once; others must equal it. */
-static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf_error *error) {
-    const gf_batch_item *item = &run->items[finished->item];
+static gf_status batch_print(batch_run *run, const gf_cli_run *one, const gf_cli_text *report,
+                             gf_error *error) {
     const gf_cli_options *options = run->options;
-    const char *text = finished->text.text;
-    const size_t size = finished->text.size;
+    const char *text = report->text;
+    const size_t size = report->size;
     if (size || options->verbose)
         gf_cli_bar_hide();
     const char *end = size && options->csv ? memchr(text, '\n', size) : NULL;
@@ -284,11 +284,11 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
         return gf_set_error(error, GF_FAILED,
                             "%s: its columns differ from those of the first file, and a CSV table "
                             "has one header; run it separately, or use --json",
-                            item->in);
+                            one->inputs[0]);
     if (header && !run->header) {
         run->header = strndup(text, header);
         if (!run->header)
-            return gf_set_error(error, GF_FAILED, "%s: out of memory", item->in);
+            return gf_set_error(error, GF_FAILED, "%s: out of memory", one->inputs[0]);
         fputs(run->header, stdout);
     }
     if (size && !options->csv && !options->json && run->done)
@@ -296,9 +296,8 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
     if (size)
         fwrite(text + header, 1, size - header, stdout);
     if (options->verbose) {
-        const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
         fflush(stdout);
-        gf_cli_report_run(&one, true);
+        gf_cli_report_run(one, true);
     }
     return GF_OK;
 }
@@ -344,6 +343,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     const gf_batch_item *item = &run->items[finished->item];
     const gf_cli_input *input = &run->inputs.list[finished->item];
     const gf_report *report = &finished->made.report;
+    const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
     gf_status status = finished->status;
     gf_error error = {0};
     pthread_mutex_lock(&run->lock);
@@ -355,7 +355,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     const gf_cli_state now = status && run->options->resume ? gf_cli_file_state(input->out)
                                                             : (gf_cli_state){.exists = false};
     if (!status)
-        status = batch_print(run, finished, &error);
+        status = batch_print(run, &one, &finished->text, &error);
     gf_cli_report_failure(item->in, report);
     /* Replace the completed fraction of the item by the whole item. */
     const double part = run->parts ? (double)run->parts[finished->item] : 0;
@@ -371,7 +371,6 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
         gf_cli_event_failed(progress, item->in, error.message);
     } else {
         gf_cli_report_damage(item->in, &report->remarks);
-        const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
         batch_count(run, &one);
     }
     if (!run->out_cause && ferror(stdout))
@@ -437,12 +436,9 @@ static void batch_summarise(const batch_run *run) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Implement gf_cli_shared_batch.tick. */
+/* Implement gf_cli_shared_batch.tick, in the thread of batch_report. */
 static void batch_tick(void *context) {
-    batch_run *run = context;
-    pthread_mutex_lock(&run->lock);
-    gf_cli_progress_draw(&run->progress);
-    pthread_mutex_unlock(&run->lock);
+    gf_cli_progress_draw(&((batch_run *)context)->progress);
 }
 
 /* Run the items on all ranks. status: the status of rank 0 so far. */
@@ -517,9 +513,9 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                      .options = &line->options,
                      .shard = 1,
                      .shards = 1,
+                     .lock = PTHREAD_MUTEX_INITIALIZER,
                      .screen = gf_cli_screen_of(stdout)};
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
-    pthread_mutex_init(&run.lock, NULL);
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
     if (first && !status && dry_run) {
         for (size_t i = 0; i < run.count && run.info->makes_image; i++)
@@ -539,6 +535,5 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     free(run.items);
     free(run.header);
     free(run.parts);
-    pthread_mutex_destroy(&run.lock);
     return status;
 }
