@@ -91,10 +91,8 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
     gf_status status = devices_count(&present, error);
     if (!status)
         status = driver_open(&devices->driver, error);
-    if (!status && options->devices)
+    if (!status)
         status = gf_device_list_read(options->devices, present, &devices->own, error);
-    else if (!status)
-        devices->own = {1, {static_cast<int>(gf_own_process().index) % present}};
     if (status)
         return status;
     const gf_caller_scope scope(devices->driver);

@@ -71,11 +71,11 @@ static gf_status cpu_open(const gf_engine_options *options, void **state, gf_err
                   .unthreaded = options->unthreaded,
                   .isa = gf_isa_best()};
     for (int i = 0; options->simd && i < GF_ISA_COUNT; i++)
-        if (strcmp(options->simd, gf_simd_names()[1 + i]) == 0)
+        if (strcmp(options->simd, gf_simd_names[1 + i]) == 0)
             cpu.isa = (gf_isa)i;
     if (!gf_isa_available(cpu.isa))
         return gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
-                       gf_simd_names()[1 + cpu.isa]);
+                       gf_simd_names[1 + cpu.isa]);
     return cpu_new(cpu, state, error);
 }
 
@@ -94,7 +94,7 @@ static void cpu_close(void *state) {
 static void cpu_describe(const void *state, char *text, size_t size) {
     const gf_cpu *cpu = state;
     snprintf(text, size, "%u thread%s, %s", cpu->threads, cpu->threads == 1 ? "" : "s",
-             cpu->golden ? "scalar" : gf_simd_names()[1 + cpu->isa]);
+             cpu->golden ? "scalar" : gf_simd_names[1 + cpu->isa]);
 }
 
 static bool cpu_one_state(const gf_plan *plan) {

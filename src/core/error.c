@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Decode the UTF-8 character at *text into *code. Return its size in bytes; 0 if it is invalid. */
-static size_t utf8_decode(const unsigned char *text, uint32_t *code) {
+size_t gf_printable(const char *text) {
     static const struct {
         size_t size;
         unsigned char mask, lead;
@@ -17,32 +16,21 @@ static size_t utf8_decode(const unsigned char *text, uint32_t *code) {
                  {2, 0xe0, 0xc0, 0x80},
                  {3, 0xf0, 0xe0, 0x800},
                  {4, 0xf8, 0xf0, 0x10000}};
-    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
-        if ((text[0] & forms[f].mask) != forms[f].lead)
-            continue;
-        *code = text[0] & (unsigned char)~forms[f].mask;
-        for (size_t i = 1; i < forms[f].size; i++) {
-            if ((text[i] & 0xc0) != 0x80) /* also true for the terminating 0 */
-                return 0;
-            *code = *code << 6 | (text[i] & 0x3f);
-        }
-        const bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
-        return *code < forms[f].first || surrogate || *code > 0x10ffff ? 0 : forms[f].size;
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t f = 0;
+    while (f < sizeof forms / sizeof forms[0] && (bytes[0] & forms[f].mask) != forms[f].lead)
+        f++;
+    if (f == sizeof forms / sizeof forms[0])
+        return 0;
+    uint32_t code = bytes[0] & (unsigned char)~forms[f].mask;
+    for (size_t i = 1; i < forms[f].size; i++) {
+        if ((bytes[i] & 0xc0) != 0x80) /* also true for the terminating 0 */
+            return 0;
+        code = code << 6 | (bytes[i] & 0x3f);
     }
-    return 0;
-}
-
-size_t gf_printable(const char *text) {
-    uint32_t code = 0;
-    const size_t size = utf8_decode((const unsigned char *)text, &code);
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : size;
-}
-
-/* Replace unprintable bytes: a file name may hold newlines and escape sequences. */
-static void error_sanitize(char *text) {
-    for (size_t size; *text; text += size ? size : 1)
-        if (!(size = gf_printable(text)))
-            *text = '?';
+    const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < forms[f].first || control || surrogate || code > 0x10ffff ? 0 : forms[f].size;
 }
 
 gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
@@ -63,7 +51,11 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
     else
         snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(capacity - tail - 3),
                  text, text + length - tail);
-    error_sanitize(error->message);
+    /* Replace unprintable bytes: a file name may hold newlines and escape sequences. */
+    size_t size;
+    for (char *at = error->message; *at; at += size ? size : 1)
+        if (!(size = gf_printable(at)))
+            *at = '?';
     return status;
 }
 

@@ -248,9 +248,6 @@ static inline bool gf_map_one_to_one(const gf_plan *plan) {
 
 /* Return the input rows that a range of output rows reads; an empty range reads none. */
 gf_range gf_map_needs(const gf_plan *plan, gf_range out);
-/* Return the number of output rows, from the first, that can be computed from input rows
- * [0, in_end). */
-uint64_t gf_map_ready(const gf_plan *plan, uint64_t in_end);
 /* Return the most input rows that a piece needs if a range is divided into pieces of `rows` rows.
  */
 uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows);

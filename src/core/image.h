@@ -67,6 +67,10 @@ static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {
            a->type == b->type && a->alpha == b->alpha;
 }
 
+static inline uint64_t gf_min(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
 /* Return the start of part `part` when n items are divided into `parts` parts; part == parts gives
  * the end, n. Parts differ by at most one item. */
 static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {

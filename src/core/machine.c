@@ -12,14 +12,9 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "gpufilter.h"
-#include "gpufilter_tools.h"
+#include "core/image.h"
 
-static const char *const simd_names[] = {"auto", "portable", "avx2", "avx512", 0};
-
-const char *const *gf_simd_names(void) {
-    return simd_names;
-}
+const char *const gf_simd_names[] = {"auto", "portable", "avx2", "avx512", NULL};
 
 int gf_isa_available(gf_isa isa) {
     switch (isa) {
@@ -61,10 +56,6 @@ static uint64_t group_number(const char *directory, const char *name, uint64_t *
     return end == text ? UINT64_MAX : number;
 }
 
-static void group_lower(uint64_t *limit, uint64_t number) {
-    *limit = number < *limit ? number : *limit;
-}
-
 /* Apply the limits of one group, of version 2 or 1. */
 static void group_apply(gf_group_limits *limits, const char *directory) {
     uint64_t period, none, quota = group_number(directory, "cpu.max", &period);
@@ -73,9 +64,10 @@ static void group_apply(gf_group_limits *limits, const char *directory) {
         period = group_number(directory, "cpu.cfs_period_us", &none);
     }
     if (quota != UINT64_MAX && period)
-        group_lower(&limits->cores, quota / period + (quota % period != 0));
-    group_lower(&limits->memory, group_number(directory, "memory.max", &none));
-    group_lower(&limits->memory, group_number(directory, "memory.limit_in_bytes", &none));
+        limits->cores = gf_min(limits->cores, quota / period + (quota % period != 0));
+    const uint64_t memory = group_number(directory, "memory.max", &none),
+                   older = group_number(directory, "memory.limit_in_bytes", &none);
+    limits->memory = gf_min(limits->memory, gf_min(memory, older));
 }
 
 gf_group_limits gf_group_limits_read(const char *root) {
@@ -115,27 +107,23 @@ static void limits_init(void) {
 }
 
 uint64_t gf_default_memory(void) {
-    uint64_t bytes = GF_DEFAULT_MAX_MEMORY;
     pthread_once(&limits_once, limits_init);
-    group_lower(&bytes, limits.memory / 2);
-    return bytes ? bytes : 1;
+    return limits.memory < 2 ? 1 : gf_min(limits.memory / 2, GF_DEFAULT_MAX_MEMORY);
 }
 
 uint32_t gf_cores(void) {
     cpu_set_t set;
     const bool known = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0;
     const long online = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t cores = online > 0 ? (uint64_t)online : 1;
-    group_lower(&cores, GF_MAX_THREADS);
     pthread_once(&limits_once, limits_init);
-    group_lower(&cores, limits.cores);
-    return (uint32_t)cores;
+    const uint64_t max = gf_min(limits.cores, GF_MAX_THREADS);
+    return (uint32_t)gf_min(online > 0 ? (uint64_t)online : 1, max);
 }
 
 void gf_processor(char *text, size_t size) {
     const uint32_t cores = gf_cores();
     snprintf(text, size, "%u core%s, %s", cores, cores == 1 ? "" : "s",
-             gf_simd_names()[1 + gf_isa_best()]);
+             gf_simd_names[1 + gf_isa_best()]);
 }
 
 void *gf_alloc_pages(size_t bytes) {
@@ -147,55 +135,46 @@ void *gf_alloc_pages(size_t bytes) {
     return memory;
 }
 
-static gf_local_process own_process = {0, 1};
+static int process, processes = 1; /* 0 <= process < processes */
 
 void gf_set_local_process(uint32_t index, uint32_t count) {
-    own_process = (gf_local_process){index, count ? count : 1};
+    process = (int)index;
+    processes = count ? (int)count : 1;
 }
 
-gf_local_process gf_own_process(void) {
-    return own_process;
-}
-
-static gf_status device_list_parse(gf_device_list *devices, const char *text, int present,
-                                   gf_error *error) {
-    for (const char *p = text;; p++) {
+gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
+                              gf_error *error) {
+    gf_device_list all = {.count = 0};
+    *devices = (gf_device_list){.count = 0};
+    if (!text) {
+        devices->list[devices->count++] = process % present;
+        return GF_OK;
+    }
+    bool more = strcmp(text, "all") != 0;
+    for (; !more && all.count < present && all.count < GF_MAX_DEVICES; all.count++)
+        all.list[all.count] = all.count;
+    for (const char *p = text; more; p++) {
         char *end;
         const long n = strtol(p, &end, 10);
         if (*p < '0' || *p > '9' || (*end && *end != ',') || n > 99999 ||
-            devices->count == GF_MAX_DEVICES)
+            all.count == GF_MAX_DEVICES)
             return gf_fail(error, GF_USAGE,
                            "--device '%s': must be device numbers such as 0 or 0,2, or all", text);
         if (n >= present)
             return gf_fail(error, GF_NO_BACKEND,
                            "cuda: no device %ld: there are %d; see nvidia-smi, or use --device all",
                            n, present);
-        for (int i = 0; i < devices->count; i++)
-            if (devices->list[i] == n)
+        for (int i = 0; i < all.count; i++)
+            if (all.list[i] == n)
                 return gf_fail(error, GF_USAGE, "--device '%s': names device %ld twice", text, n);
-        devices->list[devices->count++] = (int)n;
+        all.list[all.count++] = (int)n;
+        more = *end;
         p = end;
-        if (!*p)
-            return GF_OK;
     }
-}
-
-gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
-                              gf_error *error) {
-    const int process = (int)own_process.index, processes = (int)own_process.count;
-    gf_status status = GF_OK;
-    *devices = (gf_device_list){.count = 0};
-    if (strcmp(text, "all") != 0)
-        status = device_list_parse(devices, text, present, error);
-    else
-        for (; devices->count < present && devices->count < GF_MAX_DEVICES; devices->count++)
-            devices->list[devices->count] = devices->count;
-    const int count = devices->count;
-    devices->count = 0;
-    for (int i = 0; i < count && !status; i++)
-        if (count >= processes ? i % processes == process : i == process % count)
-            devices->list[devices->count++] = devices->list[i];
-    return status;
+    for (int i = 0; i < all.count; i++)
+        if (all.count >= processes ? i % processes == process : i == process % all.count)
+            devices->list[devices->count++] = all.list[i];
+    return GF_OK;
 }
 
 #define TEXT(macro) #macro

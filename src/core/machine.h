@@ -20,10 +20,10 @@
 #define GF_BOTH static inline
 #endif
 
-/* Return the list GF_NAMES_SIMD. */
-const char *const *gf_simd_names(void);
+/* "auto", then the names of the SIMD levels: the list GF_NAMES_SIMD. */
+extern const char *const gf_simd_names[];
 
-/* SIMD levels, in the order of gf_simd_names() after "auto". Every level produces the same bits. */
+/* SIMD levels. Every level produces the same bits. */
 typedef enum gf_isa {
     GF_ISA_PORTABLE, /* compiler baseline: SSE2 on x86-64, NEON on arm64 */
     GF_ISA_AVX2,
@@ -45,13 +45,6 @@ gf_isa gf_isa_best(void);
 #define GF_LEVELS(name)                                                                            \
     { &name##_portable }
 #endif
-
-/* Number of this process among those on this machine (gf_set_local_process): 0 <= index < count. */
-typedef struct gf_local_process {
-    unsigned index, count;
-} gf_local_process;
-
-gf_local_process gf_own_process(void);
 
 #define GF_MAX_THREADS 1024u
 
@@ -78,9 +71,10 @@ typedef struct gf_device_list {
     int list[GF_MAX_DEVICES];
 } gf_device_list;
 
-/* Parse "0,2" or "all" (of the `present` devices) and keep the share of this process: device i of
- * the list belongs to process i modulo the number of processes. If there are fewer devices than
- * processes, several processes share one. Return GF_NO_BACKEND for a number not below `present`. */
+/* Parse "0,2" or "all" (of the `present` devices) and keep the share of this process
+ * (gf_set_local_process): device i of the list belongs to process i modulo the number of processes.
+ * If there are fewer devices than processes, several processes share one. Return GF_NO_BACKEND for
+ * a number not below `present`. NULL: one of all devices. */
 gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
                               gf_error *error);
 

@@ -34,8 +34,7 @@ static bool plan_map_is_valid(const gf_plan *plan) {
             return false;
         end = range->end;
     }
-    return plan->out.width && gf_map_ready(plan, plan->in.height) == rows &&
-           gf_map_ready(plan, plan->in.height - 1) < rows;
+    return plan->out.width && plan->rows[rows - 1].end == plan->in.height;
 }
 
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
@@ -97,20 +96,6 @@ gf_range gf_map_needs(const gf_plan *plan, gf_range out) {
         return (gf_range){plan->rows[out.first].first, plan->rows[out.end - 1].end};
     return (gf_range){out.first < plan->before ? 0 : out.first - plan->before,
                       height - out.end < plan->after ? height : out.end + plan->after};
-}
-
-uint64_t gf_map_ready(const gf_plan *plan, uint64_t in_end) {
-    uint64_t low = 0, high = plan->out.height;
-    if (!plan->rows)
-        return in_end == plan->in.height ? in_end : in_end < plan->after ? 0 : in_end - plan->after;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (plan->rows[middle].end <= in_end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows) {

@@ -19,16 +19,12 @@
 gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_result **out,
                         gf_error *error) {
     gf_result *result = calloc(1, sizeof *result);
-    char *text = calloc(1, 1);
-    if (!result || !text) {
-        free(result);
-        free(text);
+    if (!result) {
         filter->measure->close(data);
         gf_plan_free(plan);
         return gf_fail_memory(error, filter->info.name, sizeof *result, "the result");
     }
-    *result =
-        (gf_result){.filter = filter, .plan = plan, .data = data, .text = text, .passed = true};
+    *result = (gf_result){.filter = filter, .plan = plan, .data = data, .passed = true};
     filter->measure->describe(plan, data, result);
     if (result->out_of_memory) {
         gf_result_free(result);
@@ -76,14 +72,12 @@ void gf_result_add_text(gf_result *result, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    size_t before = strlen(result->text), more = strlen(line);
+    const size_t before = result->text ? strlen(result->text) : 0, more = strlen(line);
     char *text = realloc(result->text, before + more + 1);
-    if (!text) {
-        result->out_of_memory = true;
-        return;
-    }
-    memcpy(text + before, line, more + 1);
-    result->text = text;
+    if (text)
+        memcpy(text + before, line, more + 1);
+    result->text = text ? text : result->text;
+    result->out_of_memory = result->out_of_memory || !text;
 }
 
 size_t gf_result_table_count(const gf_result *result) {
@@ -109,8 +103,7 @@ bool gf_result_column(const gf_result *result, size_t table, size_t column, void
         return false;
     const gf_value_type type = t->columns[column].type;
     for (uint64_t row = 0; row < t->row_count; row++) {
-        const gf_value cell =
-            result->filter->measure->cell(result->plan, result->data, table, row, column);
+        const gf_value cell = gf_result_cell(result, table, row, column);
         if (cell.high)
             return false;
         if (type == GF_VALUE_UINT)
@@ -124,7 +117,7 @@ bool gf_result_column(const gf_result *result, size_t table, size_t column, void
 }
 
 const char *gf_result_text(const gf_result *result) {
-    return result->text;
+    return result->text ? result->text : "";
 }
 
 bool gf_result_passed(const gf_result *result) {
@@ -152,37 +145,39 @@ double gf_quotient(gf_u128 a, uint64_t b) {
 /* size of the longest number printed here, rounded up */
 enum { NUMBER_BYTES = 64 };
 
+/* Print n before `end`. Return where it begins. */
+static char *value_put_digits(char *end, uint64_t n) {
+    do {
+        *--end = (char)('0' + (int)(n % 10));
+        n /= 10;
+    } while (n);
+    return end;
+}
+
 static void value_format_uint(uint64_t high, uint64_t low, char *text) {
     gf_u128 x = (gf_u128)high << 64 | low;
-    char digits[NUMBER_BYTES];
-    size_t at = sizeof digits;
-    digits[--at] = 0;
-    do {
-        digits[--at] = (char)('0' + (int)(x % 10));
-        x /= 10;
-    } while (x);
-    memcpy(text, digits + at, sizeof digits - at);
+    char digits[NUMBER_BYTES] = "", *at = digits + sizeof digits - 1;
+    for (; x > UINT64_MAX; x /= 10)
+        *--at = (char)('0' + (int)(x % 10));
+    at = value_put_digits(at, (uint64_t)x);
+    memcpy(text, at, (size_t)(digits + sizeof digits - at));
 }
 
 /* Print n / 10^k with its sign. */
 static void value_put_decimal(bool minus, uint64_t n, int k, char *text) {
-    char digits[NUMBER_BYTES];
-    size_t at = sizeof digits;
-    digits[--at] = 0;
+    char digits[NUMBER_BYTES], *at = digits + sizeof digits;
+    *--at = 0;
     for (; k > 0 && n % 10 == 0; k--)
         n /= 10;
     if (k > 0) {
         for (; k > 0; k--, n /= 10)
-            digits[--at] = (char)('0' + (int)(n % 10));
-        digits[--at] = '.';
+            *--at = (char)('0' + (int)(n % 10));
+        *--at = '.';
     }
-    do {
-        digits[--at] = (char)('0' + (int)(n % 10));
-        n /= 10;
-    } while (n);
+    at = value_put_digits(at, n);
     if (minus)
-        digits[--at] = '-';
-    memcpy(text, digits + at, sizeof digits - at);
+        *--at = '-';
+    memcpy(text, at, (size_t)(digits + sizeof digits - at));
 }
 
 /* Format most binary32 numbers of ordinary magnitude like value_format_real, but many times faster:
@@ -268,22 +263,11 @@ double gf_round_edge(double x, double width) {
 
 void gf_value_format(const gf_value *value, char *text, size_t size) {
     GF_FLOAT_ENV_SCOPE();
-    char number[NUMBER_BYTES];
-    const char *whole = number;
-    switch (value->type) {
-    case GF_VALUE_UINT:
+    char number[NUMBER_BYTES] = "";
+    const char *whole = value->type == GF_VALUE_TEXT && value->text ? value->text : number;
+    if (value->type == GF_VALUE_UINT)
         value_format_uint(value->high, value->low, number);
-        break;
-    case GF_VALUE_FLOAT:
-    case GF_VALUE_DOUBLE:
+    else if (value->type == GF_VALUE_FLOAT || value->type == GF_VALUE_DOUBLE)
         value_format_real(value->real, value->type == GF_VALUE_FLOAT, number);
-        break;
-    case GF_VALUE_NONE:
-        whole = "";
-        break;
-    case GF_VALUE_TEXT:
-        whole = value->text ? value->text : "";
-        break;
-    }
     snprintf(text, size, "%s", whole);
 }

@@ -33,11 +33,19 @@ bool gf_settings_fit(const gf_settings *settings, const gf_param *params) {
     return settings->params == params;
 }
 
+/* Return the index of a parameter; settings->count if there is none of this name. */
 static size_t settings_find(const gf_settings *settings, const char *name) {
     size_t i = 0;
     while (i < settings->count && strcmp(settings->params[i].name, name) != 0)
         i++;
     return i;
+}
+
+static gf_settings *settings_alloc(const gf_param *params, size_t count) {
+    gf_settings *settings = calloc(1, sizeof *settings + count * sizeof settings->values[0]);
+    if (settings)
+        *settings = (gf_settings){params, count};
+    return settings;
 }
 
 void gf_join_choices(const char *const *choices, char *text, size_t size) {
@@ -83,57 +91,42 @@ static bool settings_parse_range(const gf_param *param, const char *text, gf_set
         return true;
     gf_c_locale scope = gf_c_locale_enter();
     char *middle, *end;
-    double lo = strtod(text, &middle), hi = 0;
-    bool valid = middle != text && *middle == ',';
-    if (valid) {
-        hi = strtod(middle + 1, &end);
-        valid = end != middle + 1 && *end == 0;
-    }
+    const double lo = strtod(text, &middle);
+    const bool two = middle != text && *middle == ',';
+    const double hi = two ? strtod(middle + 1, &end) : lo;
     gf_c_locale_leave(&scope);
     value->as.range[0] = lo;
     value->as.range[1] = hi;
     /* The limit leaves exponents to multiply by a number of bins. */
-    return valid && text[strspn(text, "+-.0123456789eE,")] == 0 && lo < hi && hi - lo <= 1e303;
+    return two && end != middle + 1 && *end == 0 && text[strspn(text, "+-.0123456789eE,")] == 0 &&
+           lo < hi && hi - lo <= 1e303;
 }
 
 static bool settings_parse_size(const gf_param *param, const char *text, gf_setting *value) {
-    if (*text < '0' || *text > '9')
-        return false;
+    static const char units[] = "KMGT";
     char *end;
     errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (errno != 0)
-        return false;
-    static const char units[] = "KMGT";
-    if (*end) {
-        const char *unit = strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end);
-        if (!unit || end[1] != 0)
-            return false;
-        unsigned shift = 10 * (unsigned)(unit - units + 1);
-        if (n > UINT64_MAX >> shift)
-            return false;
-        n <<= shift;
-    }
-    value->as.bits = n;
-    return (double)n >= param->min && (double)n <= param->max;
+    const uint64_t n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+    const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    value->as.bits = n << shift;
+    return *text >= '0' && *text <= '9' && errno == 0 && (unit ? end[1] == 0 : *end == 0) &&
+           n <= UINT64_MAX >> shift && (double)(n << shift) >= param->min &&
+           (double)(n << shift) <= param->max;
 }
 
 static bool settings_parse_list(const gf_param *param, const char *text, gf_setting *value) {
-    uint64_t bits = 0;
     size_t next = 0; /* next index allowed: ascending order also excludes duplicates */
-    for (const char *item = text;; item++) {
-        size_t length = strcspn(item, ",");
-        size_t i = gf_choice_index(param->choices, item, length);
+    for (const char *item = text, *end;; item = end + 1) {
+        end = item + strcspn(item, ",");
+        const size_t i = gf_choice_index(param->choices, item, (size_t)(end - item));
         if (!param->choices[i] || i < next)
             return false;
-        bits |= UINT64_C(1) << i;
+        value->as.bits |= UINT64_C(1) << i;
         next = i + 1;
-        item += length;
-        if (*item == 0)
-            break;
+        if (*end == 0)
+            return true;
     }
-    value->as.bits = bits;
-    return true;
 }
 
 static bool settings_parse_flag(const gf_param *param, const char *text, gf_setting *value) {
@@ -206,12 +199,8 @@ static gf_status settings_assign(gf_settings *settings, size_t i, const char *te
 
 gf_settings *gf_settings_new(const gf_param *params, size_t count) {
     GF_FLOAT_ENV_SCOPE();
-    gf_settings *settings = calloc(1, sizeof *settings + count * sizeof settings->values[0]);
-    if (!settings)
-        return NULL;
-    settings->params = params;
-    settings->count = count;
-    for (size_t i = 0; i < count; i++)
+    gf_settings *settings = settings_alloc(params, count);
+    for (size_t i = 0; settings && i < count; i++)
         if (params[i].fallback && settings_assign(settings, i, params[i].fallback, NULL)) {
             gf_settings_free(settings);
             return NULL;
@@ -220,15 +209,12 @@ gf_settings *gf_settings_new(const gf_param *params, size_t count) {
 }
 
 gf_settings *gf_settings_copy(const gf_settings *settings) {
-    const size_t count = settings->count;
-    gf_settings *copy = calloc(1, sizeof *copy + count * sizeof copy->values[0]);
-    if (!copy)
-        return NULL;
-    copy->params = settings->params;
-    for (copy->count = 0; copy->count < count; copy->count++) {
-        gf_setting *value = &copy->values[copy->count];
-        *value = settings->values[copy->count];
-        if (value->text && !(value->text = strdup(value->text))) {
+    gf_settings *copy = settings_alloc(settings->params, settings->count);
+    for (size_t i = 0; copy && i < settings->count; i++) {
+        const char *text = settings->values[i].text;
+        copy->values[i] = settings->values[i];
+        copy->values[i].text = text ? strdup(text) : NULL;
+        if (text && !copy->values[i].text) {
             gf_settings_free(copy);
             return NULL;
         }
@@ -259,12 +245,11 @@ void gf_settings_free(gf_settings *settings) {
 gf_status gf_settings_set(gf_settings *settings, const char *name, const char *text,
                           gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    size_t i = settings_find(settings, name);
+    const size_t i = settings_find(settings, name);
     if (i == settings->count)
         return gf_fail(error, GF_USAGE, "--%s: no such option", name);
-    gf_status status = settings_assign(settings, i, text ? text : "", error);
-    if (status == GF_OK)
-        settings->values[i].given = true;
+    const gf_status status = settings_assign(settings, i, text ? text : "", error);
+    settings->values[i].given = settings->values[i].given || !status;
     return status;
 }
 
@@ -272,10 +257,9 @@ gf_status gf_settings_set(gf_settings *settings, const char *name, const char *t
 static const gf_setting *settings_lookup(const gf_settings *settings, const char *name,
                                          unsigned types) {
     static const gf_setting nothing;
-    size_t i = settings_find(settings, name);
-    if (i == settings->count || !(types >> settings->params[i].type & 1u))
-        return &nothing;
-    return &settings->values[i];
+    const size_t i = settings_find(settings, name);
+    const bool found = i < settings->count && types >> settings->params[i].type & 1u;
+    return found ? &settings->values[i] : &nothing;
 }
 
 bool gf_settings_given(const gf_settings *settings, const char *name) {
@@ -318,14 +302,11 @@ const char *gf_settings_text(const gf_settings *settings, const char *name) {
 }
 
 gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error) {
-    char copy[1024], *rest = NULL;
-    const size_t size = strlen(text) + 1;
+    char copy[1024], *rest = copy, *name;
     gf_status status = GF_OK;
-    if (size > sizeof copy)
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
         return gf_fail(error, GF_USAGE, "%s: the case is too long", text);
-    memcpy(copy, text, size);
-    for (char *name = strtok_r(copy, " ", &rest); name && !status;
-         name = strtok_r(NULL, " ", &rest)) {
+    while (!status && (name = strtok_r(rest, " ", &rest))) {
         char *value = strchr(name, '=');
         if (value)
             *value++ = 0;

@@ -31,60 +31,41 @@ int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {
 
 /* ---- floating-point environment -------------------------------------------------------------- */
 
-#ifdef __x86_64__
-
-/* SSE arithmetic uses MXCSR. The C library converts decimals with the rounding mode of the x87
- * control word. Both are read and written directly: fegetenv and fesetenv take 0.3 us, ten times as
- * long as printing a number. They are still used when traps are unmasked, because changing the
- * control word could then raise a trap. */
 enum { MXCSR_DEFAULT = 0x1f80, X87_DEFAULT = 0x37f, X87_MASKS = 0x3f };
 
-static bool float_env_enter_fast(gf_float_env *caller) {
-    const unsigned short x87_default = X87_DEFAULT;
-    __asm__ volatile("fnstcw %0" : "=m"(caller->x87));
-    if ((caller->x87 & X87_MASKS) != X87_MASKS)
-        return false;
-    caller->mxcsr = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(MXCSR_DEFAULT);
-    if (caller->x87 != X87_DEFAULT)
-        __asm__ volatile("fldcw %0" : : "m"(x87_default));
-    return true;
-}
-
-static void float_env_leave_fast(const gf_float_env *caller) {
-    __builtin_ia32_ldmxcsr(caller->mxcsr);
-    if (caller->x87 != X87_DEFAULT)
-        __asm__ volatile("fldcw %0" : : "m"(caller->x87));
-}
-
-#else
-
-static bool float_env_enter_fast(gf_float_env *caller) {
-    (void)caller;
-    return false;
-}
-
-static void float_env_leave_fast(const gf_float_env *caller) {
-    (void)caller;
-}
-
-#endif
-
 gf_float_env gf_float_env_enter(void) {
-    gf_float_env caller;
-    caller.quick = float_env_enter_fast(&caller);
-    if (!caller.quick) {
-        fegetenv(&caller.all);
-        fesetenv(FE_DFL_ENV);
+    gf_float_env caller = {.quick = false};
+#ifdef __x86_64__
+    /* SSE arithmetic uses MXCSR. The C library converts decimals with the rounding mode of the x87
+     * control word. Both are read and written directly: fegetenv and fesetenv take 0.3 us, ten
+     * times as long as printing a number. They are still used when traps are unmasked, because
+     * changing the control word could then raise a trap. */
+    const unsigned short x87_default = X87_DEFAULT;
+    __asm__ volatile("fnstcw %0" : "=m"(caller.x87));
+    if ((caller.x87 & X87_MASKS) == X87_MASKS) {
+        caller.quick = true;
+        caller.mxcsr = __builtin_ia32_stmxcsr();
+        __builtin_ia32_ldmxcsr(MXCSR_DEFAULT);
+        if (caller.x87 != X87_DEFAULT)
+            __asm__ volatile("fldcw %0" : : "m"(x87_default));
+        return caller;
     }
+#endif
+    fegetenv(&caller.all);
+    fesetenv(FE_DFL_ENV);
     return caller;
 }
 
 void gf_float_env_leave(const gf_float_env *caller) {
-    if (caller->quick)
-        float_env_leave_fast(caller);
-    else
-        fesetenv(&caller->all);
+#ifdef __x86_64__
+    if (caller->quick) {
+        __builtin_ia32_ldmxcsr(caller->mxcsr);
+        if (caller->x87 != X87_DEFAULT)
+            __asm__ volatile("fldcw %0" : : "m"(caller->x87));
+        return;
+    }
+#endif
+    fesetenv(&caller->all);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
@@ -92,7 +73,7 @@ void gf_float_env_leave(const gf_float_env *caller) {
 struct gf_pool {
     pthread_mutex_t lock;
     pthread_cond_t queued, finished;
-    gf_work *first, *last; /* queue of works with unstarted tasks */
+    gf_work *first, *last; /* queue of works with unstarted tasks; last: only if there is a first */
     uint64_t pending;      /* unstarted tasks */
     uint32_t idle;         /* threads that wait for tasks */
     uint32_t running;      /* threads started */
@@ -112,11 +93,8 @@ static void pool_run_task(gf_pool *pool, uint32_t thread) {
     gf_work *work = pool->first;
     const uint32_t task = work->next++;
     pool->pending--;
-    if (work->next == work->count) {
+    if (work->next == work->count)
         pool->first = work->link;
-        if (!pool->first)
-            pool->last = NULL;
-    }
     pthread_mutex_unlock(&pool->lock);
     const double began = gf_now();
     work->run(work->context, task, thread);
@@ -171,36 +149,33 @@ void gf_pool_close(gf_pool *pool) {
     free(pool);
 }
 
-/* Start one thread per pending task that no idle thread can run, up to `max` threads. A thread that
- * cannot be started is not an error. Called with the lock held. */
-static void pool_start_threads(gf_pool *pool, uint32_t max) {
-    uint64_t waiting = pool->idle;
-    for (; waiting < pool->pending && pool->running < max; waiting++) {
+/* Queue work, of which the caller runs `own` tasks, as the last thread. Called with the lock held.
+ */
+static void pool_enqueue(gf_pool *pool, gf_work *work, uint32_t own) {
+    const uint32_t others = work->count - own;
+    work->next = work->done = 0;
+    work->link = NULL;
+    if (pool->first)
+        pool->last->link = work;
+    else
+        pool->first = work;
+    pool->last = work;
+    pool->pending += work->count;
+    /* Start one thread per pending task that no idle thread can run. A thread that cannot be
+     * started is not an error. */
+    for (uint64_t waiting = pool->idle + own;
+         waiting < pool->pending && pool->running < pool->threads - own; waiting++) {
         struct gf_worker *worker = &pool->workers[pool->running];
         *worker = (struct gf_worker){.pool = pool, .index = pool->running};
         if (gf_thread_start(&worker->thread, pool_worker_loop, worker) != 0)
             break;
         pool->running++;
     }
-}
-
-static void pool_enqueue(gf_pool *pool, gf_work *work) {
-    work->next = work->done = 0;
-    work->link = NULL;
-    if (pool->last)
-        pool->last->link = work;
-    else
-        pool->first = work;
-    pool->last = work;
-    pool->pending += work->count;
-}
-
-/* Wake at most one thread per task: superfluous wake-ups contend for the lock. */
-static void pool_wake(gf_pool *pool, uint32_t count) {
-    if (count >= pool->idle)
+    /* Wake at most one thread per task: superfluous wake-ups contend for the lock. */
+    if (others >= pool->idle)
         pthread_cond_broadcast(&pool->queued);
     else
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < others; i++)
             pthread_cond_signal(&pool->queued);
 }
 
@@ -208,11 +183,9 @@ void gf_pool_submit(gf_pool *pool, gf_work *work) {
     if (work->count == 0)
         return;
     pthread_mutex_lock(&pool->lock);
-    pool_enqueue(pool, work);
-    pool_start_threads(pool, pool->threads);
+    pool_enqueue(pool, work, 0);
     while (!pool->running && pool->first)
         pool_run_task(pool, 0);
-    pool_wake(pool, work->count);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -223,19 +196,12 @@ void gf_pool_wait(gf_pool *pool, gf_work *work) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The caller runs tasks as the last thread of the pool. */
 void gf_pool_run(gf_pool *pool, gf_work *work) {
     if (work->count == 0)
         return;
     pthread_mutex_lock(&pool->lock);
     assert(!pool->first && (work->count == 1 || pool->running < pool->threads));
-    pool_enqueue(pool, work);
-    if (work->count > 1) {
-        pool->pending--; /* the caller runs one task */
-        pool_start_threads(pool, pool->threads - 1);
-        pool->pending++;
-        pool_wake(pool, work->count - 1);
-    }
+    pool_enqueue(pool, work, 1);
     while (pool->first)
         pool_run_task(pool, pool->threads - 1);
     while (work->done < work->count)

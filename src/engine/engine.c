@@ -34,7 +34,7 @@ const char *const *gf_names(gf_name_list list) {
     case GF_NAMES_BACKEND:
         return names;
     case GF_NAMES_SIMD:
-        return gf_simd_names();
+        return gf_simd_names;
     case GF_NAMES_STAGE:
         return stages;
     case GF_NAMES_FORMAT:
@@ -94,7 +94,7 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
         index = 1 + GF_CUDA;
     if (!status && !names[index])
         status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
-    else if (!status && !gf_simd_names()[gf_choice_index(gf_simd_names(), simd, strlen(simd))])
+    else if (!status && !gf_simd_names[gf_choice_index(gf_simd_names, simd, strlen(simd))])
         status = gf_fail(error, GF_USAGE, "%s: no such SIMD level", simd);
     else if (!status && engine->options.devices && index != 1 + GF_CUDA)
         status = gf_fail(error, GF_USAGE,

@@ -177,13 +177,6 @@ TEST(maps_agree) {
     for (int round = 0; round < 600; round++) {
         gf_plan *plan = plan_random(round % FILTERS, format_random(&random), &random);
         const uint64_t height = gf_plan_rows(plan), in = plan->in.height;
-        uint64_t ready = 0;
-        for (uint64_t n = 0; n <= in; n++) {
-            while (ready < height && gf_map_needs(plan, (gf_range){ready, ready + 1}).end <= n)
-                ready++;
-            assert_int_equal(gf_map_ready(plan, n), ready);
-        }
-        assert_int_equal(ready, height);
         const gf_range out = {test_below(&random, height), height};
         const uint64_t piece = 1 + test_below(&random, height);
         const gf_range none = gf_map_needs(plan, (gf_range){out.first, out.first});
