@@ -33,8 +33,7 @@ typedef struct gf_cpu_run {
         struct gf_cpu_run *run;
         gf_slot *slot;
         gf_work work;
-        atomic_flag failed; /* a part of the strip has set status and error */
-        gf_status status;
+        atomic_flag failed; /* a part of the strip has set the error */
         gf_error error;
     } slots[];
 } gf_cpu_run;
@@ -110,13 +109,9 @@ static uint32_t cpu_count_states(const gf_cpu *cpu, const gf_plan *plan) {
  * long. Small images are divided into up to 16 strips, so that decoding and encoding overlap. */
 static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
-    uint64_t bytes =
-        (plan->out.width ? 512u << 10 : 1u << 20) + (uint64_t)cpu->threads * (64u << 10);
-    if (bytes > 2u << 20)
-        bytes = 2u << 20;
-    uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
-    if (share < bytes)
-        bytes = share > 64u << 10 ? share : 64u << 10;
+    const uint64_t part = 64u << 10, share = plan->in.height * gf_row_bytes(&plan->in) / 16;
+    const uint64_t most = (plan->out.width ? 512u << 10 : 1u << 20) + cpu->threads * part;
+    const uint64_t bytes = gf_min(gf_min(most, 2u << 20), share > part ? share : part);
     const uint32_t slots = cpu->threads < MANY_THREADS ? SLOTS : MORE_SLOTS;
     return (gf_strip_request){.bytes = bytes,
                               .halos = 2,
@@ -138,24 +133,19 @@ static gf_strip_request cpu_request_golden(const void *state, const gf_plan *pla
                               .extra = plan->golden_bytes + plan->state_bytes};
 }
 
-/* Return whether the image is a single strip with too little work to wake another thread. */
-static bool cpu_is_small(const gf_cut *job) {
-    const gf_format *in = &job->plan->in;
-    return job->slots == 1 &&
-           (double)gf_row_samples(in) * (double)in->height * job->plan->cost < INLINE_NS;
-}
-
-/* Return the number of parts per strip: one per thread, or fewer if they would be too small. */
+/* Return the number of parts per strip: one per thread, or fewer if they would be too small. A
+ * single strip with too little work to wake another thread is one part. */
 static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *job) {
     const gf_plan *plan = job->plan;
-    const uint64_t rows = gf_map_scale(plan, job->out_rows);
+    const uint64_t rows = gf_map_scale(plan, job->out_rows), samples = gf_row_samples(&plan->in);
+    const double work = (double)samples * (double)plan->in.height * plan->cost;
+    const double by_work = (double)(rows * samples) * plan->cost / PART_NS + 1;
     uint64_t parts = rows * plan->inputs * job->in_stride / PART_BYTES + 1;
-    const double by_work = (double)(rows * gf_row_samples(&plan->in)) * plan->cost / PART_NS + 1;
     if ((double)parts > by_work)
         parts = (uint64_t)by_work;
-    if (parts > cpu->threads)
-        parts = cpu->threads;
-    if (cpu->golden || cpu_is_small(job) || (plan->golden_only && plan->ordered))
+    parts = gf_min(parts, cpu->threads);
+    if (cpu->golden || (job->slots == 1 && work < INLINE_NS) ||
+        (plan->golden_only && plan->ordered))
         parts = 1;
     return plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
@@ -170,6 +160,7 @@ static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void 
                            gf_error *error) {
     gf_cpu *cpu = state;
     gf_cpu_run *run = calloc(1, sizeof *run + job->slots * sizeof run->slots[0]);
+    const uint32_t states = cpu_count_states(cpu, job->plan);
     if (!run)
         return gf_fail_memory(error, cpu->name, sizeof *run, "a run");
     run->cpu = cpu;
@@ -179,7 +170,7 @@ static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void 
     run->scratch_bytes = cpu->golden ? 0 : gf_align(gf_cpu_scratch_bytes(job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
-    run->states = gf_aligned_alloc(cpu_count_states(run->cpu, run->job.plan), run->state_bytes);
+    run->states = gf_aligned_alloc(states, run->state_bytes);
     gf_status status = run->scratch && run->states
                            ? gf_slots_alloc(job, run->parts, slots, error)
                            : gf_fail_memory(error, cpu->name,
@@ -189,7 +180,7 @@ static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void 
         cpu_free_run(run);
         return status;
     }
-    memset(run->states, 0, cpu_count_states(run->cpu, run->job.plan) * run->state_bytes);
+    memset(run->states, 0, states * run->state_bytes);
     *out = run;
     return GF_OK;
 }
@@ -221,32 +212,27 @@ static void cpu_run_part(void *context, uint32_t task, uint32_t thread) {
             ? plan->filter->golden(plan, &strip, &error)
             : gf_compute_part(plan, &strip, task, run->parts,
                               run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
-    if (status && !atomic_flag_test_and_set(&cpu_slot->failed)) {
-        cpu_slot->status = status;
+    if (status && !atomic_flag_test_and_set(&cpu_slot->failed))
         cpu_slot->error = error;
-    }
 }
 
 static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     (void)error;
     gf_cpu_run *run = state;
+    gf_cpu *cpu = run->cpu;
     struct gf_cpu_slot *cpu_slot = &run->slots[slot->index];
-    cpu_slot->run = run;
-    cpu_slot->slot = slot;
-    cpu_slot->status = GF_OK;
-    atomic_flag_clear(&cpu_slot->failed);
-    cpu_slot->work.run = cpu_run_part;
-    cpu_slot->work.context = cpu_slot;
-    cpu_slot->work.count = run->parts;
     /* A single state is updated by one strip at a time. */
     if (cpu_one_state(run->job.plan) && run->previous)
-        gf_pool_wait(run->cpu->pool, &run->previous->work);
+        gf_pool_wait(cpu->pool, &run->previous->work);
+    *cpu_slot = (struct gf_cpu_slot){
+        .run = run,
+        .slot = slot,
+        .work = {.run = cpu_run_part, .context = cpu_slot, .count = run->parts},
+        .failed = ATOMIC_FLAG_INIT};
     run->previous = cpu_slot;
     /* The calling thread runs it if it has nothing else to do. */
-    if (run->cpu->unthreaded || (run->parts == 1 && run->job.slots == 1))
-        gf_pool_run(run->cpu->pool, &cpu_slot->work);
-    else
-        gf_pool_submit(run->cpu->pool, &cpu_slot->work);
+    const bool alone = cpu->unthreaded || (run->parts == 1 && run->job.slots == 1);
+    (alone ? gf_pool_run : gf_pool_submit)(cpu->pool, &cpu_slot->work);
     return GF_OK;
 }
 
@@ -254,29 +240,25 @@ static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_cpu_run *run = state;
     struct gf_cpu_slot *cpu_slot = &run->slots[slot->index];
     gf_pool_wait(run->cpu->pool, &cpu_slot->work);
-    if (cpu_slot->status && error)
-        *error = cpu_slot->error;
-    return cpu_slot->status;
+    return gf_return_error(&cpu_slot->error, error);
 }
 
 /* Report as many workers as can run concurrently. */
 static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     const gf_cpu_run *run = state;
     const uint64_t strips = cpu_one_state(run->job.plan) ? 1 : run->job.slots;
-    const uint64_t workers = run->parts * strips;
-    gf_busy_add(&busy[GF_COMPUTING],
-                (gf_busy){gf_pool_busy(run->cpu->pool) - run->busy_before,
-                          workers < run->cpu->threads ? (uint32_t)workers : run->cpu->threads});
+    const uint64_t workers = gf_min(run->parts * strips, run->cpu->threads);
+    const double seconds = gf_pool_busy(run->cpu->pool) - run->busy_before;
+    gf_busy_add(&busy[GF_COMPUTING], (gf_busy){seconds, (uint32_t)workers});
 }
 
 static gf_status cpu_collect(void *state, void *total, gf_error *error) {
     (void)error;
     const gf_cpu_run *run = state;
-    const gf_cut *job = &run->job;
-    if (cpu_one_state(job->plan))
-        memcpy(total, run->states, (size_t)job->plan->state_bytes);
-    for (uint32_t i = 0; !cpu_one_state(job->plan) && i < run->cpu->threads; i++)
-        job->plan->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
+    const gf_plan *plan = run->job.plan;
+    memcpy(total, run->states, (size_t)plan->state_bytes);
+    for (uint32_t i = 1; i < cpu_count_states(run->cpu, plan); i++)
+        plan->filter->measure->merge(plan, total, run->states + i * run->state_bytes);
     return GF_OK;
 }
 

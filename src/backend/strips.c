@@ -7,10 +7,6 @@
 #include "core/machine.h"
 #include "core/thread.h"
 
-static uint64_t strips_min(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts) {
     const uint64_t begin = strip->out.y0 + gf_share(strip->out.rows, part, parts);
     const uint64_t end = strip->out.y0 + gf_share(strip->out.rows, part + 1, parts);
@@ -41,7 +37,7 @@ uint64_t gf_count_strips(const gf_cut *job) {
 static gf_range strips_rows(const gf_cut *job, uint64_t k) {
     const gf_range all = gf_cut_output(job);
     const uint64_t first = all.first + k * job->out_rows;
-    return (gf_range){first, strips_min(first + job->out_rows, all.end)};
+    return (gf_range){first, gf_min(first + job->out_rows, all.end)};
 }
 
 /* Return the input rows that strip k needs. */
@@ -94,10 +90,8 @@ uint32_t gf_payload_pieces(const gf_cut *job, uint32_t wanted) {
     const gf_payload_format *payload = job->plan->filter->payload;
     const size_t head = payload->bytes(job->plan, 0);
     const size_t all = payload->bytes(job->plan, job->out_rows);
-    uint64_t pieces = (all - head) / (4 * head) + 1;
-    if (pieces > job->out_rows)
-        pieces = job->out_rows;
-    return pieces < wanted ? (uint32_t)pieces : wanted;
+    const uint64_t pieces = gf_min((all - head) / (4 * head) + 1, job->out_rows);
+    return (uint32_t)gf_min(pieces, wanted);
 }
 
 size_t gf_payload_stride(const gf_cut *job, uint32_t pieces) {

@@ -125,42 +125,23 @@ void gf_engine_close(gf_engine *engine) {
 
 static gf_status engine_use(gf_engine *engine, int index, const gf_backend **backend, void **state,
                             gf_error *error) {
-    gf_status status = engine_start(engine, index, error);
-    if (status)
-        return status;
+    const gf_status status = engine_start(engine, index, error);
     *backend = engine_backend_at(index);
     *state = engine->states[index];
-    return GF_OK;
+    return status;
 }
 
 uint32_t gf_engine_threads(const gf_engine *engine) {
     return engine->options.threads ? engine->options.threads : gf_cores();
 }
 
-/* Count the devices in a list. "all" counts as one: only the CUDA driver has the actual number. */
-static uint32_t engine_count_devices(const char *list) {
-    uint32_t count = 1;
-    for (; list && *list; list++)
-        count += *list == ',';
-    return count;
-}
-
 gf_auto_machine gf_engine_machine(const gf_engine *engine) {
+    uint32_t devices = 1; /* "all" counts as one: only the CUDA driver has the actual number */
+    for (const char *list = engine->options.devices; list && *list; list++)
+        devices += *list == ',';
     return (gf_auto_machine){.threads = gf_engine_threads(engine),
-                             .devices = engine_count_devices(engine->options.devices),
+                             .devices = devices,
                              .cuda_started = engine->started[GF_CUDA]};
-}
-
-/* Return whether CUDA is expected to finish first, start-up included. */
-static bool engine_prefers_cuda(const gf_engine *engine, const gf_workload *work, char *reason,
-                                size_t size) {
-    gf_auto_machine machine = gf_engine_machine(engine);
-    gf_forecast forecast;
-    machine.images = work->images;
-    machine.rows = work->rows;
-    gf_auto_expect(work->plan, &work->codec, &machine, &forecast);
-    snprintf(reason, size, "%s", forecast.reason);
-    return forecast.cuda || stand_in;
 }
 
 void gf_engine_format_reason(char *reason, size_t size, const gf_error *error) {
@@ -172,24 +153,30 @@ void gf_engine_format_reason(char *reason, size_t size, const gf_error *error) {
 
 gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
                            void **state, char *reason, size_t size, gf_error *error) {
+    const bool is_auto = !engine->named || engine->may_fall_back;
     int index = GF_CPU;
     reason[0] = 0;
-    if (engine->cuda_failed && (!engine->named || engine->may_fall_back)) {
+    if (engine->cuda_failed && !is_auto)
+        return gf_return_error(&engine->cuda_error, error);
+    if (engine->cuda_failed) {
         gf_engine_format_reason(reason, size, &engine->cuda_error);
-    } else if (engine->cuda_failed) {
-        if (error)
-            *error = engine->cuda_error;
-        return engine->cuda_error.status;
     } else if (engine->named) {
-        for (int i = 0; i < GF_BACKEND_COUNT; i++)
-            if (engine_backend_at(i) == engine->named)
-                index = i;
-    } else if (gf_has_cuda() && engine_prefers_cuda(engine, work, reason, size)) {
+        for (index = 0; engine_backend_at(index) != engine->named;)
+            index++;
+    } else if (gf_has_cuda()) {
+        gf_auto_machine machine = gf_engine_machine(engine);
+        gf_forecast forecast;
         gf_error start_error;
-        if (engine_start(engine, GF_CUDA, &start_error) == GF_OK)
-            index = GF_CUDA;
-        else
-            gf_engine_format_reason(reason, size, &start_error);
+        machine.images = work->images;
+        machine.rows = work->rows;
+        gf_auto_expect(work->plan, &work->codec, &machine, &forecast);
+        snprintf(reason, size, "%s", forecast.reason);
+        if (forecast.cuda || stand_in) {
+            if (engine_start(engine, GF_CUDA, &start_error))
+                gf_engine_format_reason(reason, size, &start_error);
+            else
+                index = GF_CUDA;
+        }
     }
     return engine_use(engine, index, backend, state, error);
 }

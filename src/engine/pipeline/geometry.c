@@ -6,33 +6,22 @@
 #include <stdlib.h>
 
 #include "core/error.h"
-#include "core/machine.h"
+#include "core/result.h"
 
-static uint64_t geometry_min(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
-/* Return the bytes of the output of a strip with up to `pieces` payloads; UINT64_MAX on overflow.
- */
-static uint64_t geometry_out_bytes(const gf_cut *job, uint32_t pieces) {
-    uint64_t rows, payload = 0, all;
-    if (job->plan->has_payload) {
-        pieces = gf_payload_pieces(job, pieces);
-        if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
-            return UINT64_MAX;
-    }
-    return __builtin_mul_overflow(job->out_rows, job->out_stride + job->plan->record, &rows) ||
-                   __builtin_add_overflow(rows, payload, &all)
-               ? UINT64_MAX
-               : all;
+/* Return the bytes of the output of a strip with up to `pieces` payloads. Sums of 128 bits do not
+ * overflow. */
+static gf_u128 geometry_out_bytes(const gf_cut *job, uint32_t pieces) {
+    const gf_u128 rows = (gf_u128)job->out_rows * (job->out_stride + job->plan->record);
+    if (!job->plan->has_payload)
+        return rows;
+    pieces = gf_payload_pieces(job, pieces);
+    return rows + (gf_u128)gf_payload_stride(job, pieces) * pieces;
 }
 
 /* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
-static bool geometry_fits(const gf_cut *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
-    uint64_t ring, all;
-    return !__builtin_mul_overflow(job->ring_rows, job->plan->inputs * job->in_stride, &ring) &&
-           !__builtin_mul_overflow(geometry_out_bytes(job, pieces), job->slots, &all) &&
-           !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
+static bool geometry_fits(const gf_cut *job, uint32_t pieces, gf_u128 extra, uint64_t budget) {
+    const gf_u128 ring = (gf_u128)job->ring_rows * (job->plan->inputs * job->in_stride);
+    return ring + geometry_out_bytes(job, pieces) * job->slots + extra <= budget;
 }
 
 /* Return the rows that a strip reads above and below its own, together. */
@@ -46,28 +35,17 @@ static uint64_t geometry_out_rows(const gf_plan *plan, uint64_t rows) {
     return ratio < 1 ? (uint64_t)((double)rows * ratio) : rows;
 }
 
-/* Return the memory of golden for one strip: its output, and its own memory for each part. Return
- * UINT64_MAX on overflow. */
-static uint64_t geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
-    const gf_plan *plan = job->plan;
-    const uint64_t row = plan->golden_bytes / gf_plan_rows(plan) + 1;
-    /* additional rows for the halos of the parts */
-    const uint64_t halo_rows = parts * (geometry_halo(job) + 2);
-    uint64_t own, all;
-    if (parts == 0)
-        return 0;
-    const uint64_t out = geometry_out_bytes(job, parts);
-    if (plan->golden_bytes == 0)
-        return out;
-    return __builtin_mul_overflow(row, job->out_rows + halo_rows, &own) ||
-                   __builtin_add_overflow(out, own, &all)
-               ? UINT64_MAX
-               : all;
+/* Return the memory of golden for one strip: its output, and its own memory for each part, with
+ * additional rows for the halos of the parts. */
+static gf_u128 geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
+    const gf_u128 row = job->plan->golden_bytes / gf_plan_rows(job->plan) + 1;
+    const gf_u128 rows = job->out_rows + parts * (geometry_halo(job) + 2);
+    return parts ? geometry_out_bytes(job, parts) + (job->plan->golden_bytes ? row * rows : 0) : 0;
 }
 
 static void geometry_set(gf_cut *job, uint64_t rows, uint32_t slots) {
     const gf_range all = gf_cut_output(job);
-    job->out_rows = geometry_min(rows, all.end - all.first);
+    job->out_rows = gf_min(rows, all.end - all.first);
     job->in_rows = gf_map_span(job->plan, all, job->out_rows);
     job->slots = slots;
     job->ring_rows = gf_map_span(job->plan, all, slots * job->out_rows);
@@ -128,27 +106,23 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *er
                     .end = job->end,
                     .in_stride = gf_align(gf_row_bytes(&plan->in)),
                     .out_stride = plan->out.width ? gf_align(gf_row_bytes(&plan->out)) : 0};
-    uint64_t rows = gf_plan_rows(plan);
-    if (!request.whole_image) {
-        rows = job->rows_per_strip
-                   ? job->rows_per_strip
-                   : geometry_out_rows(plan, request.bytes / (plan->inputs * out->in_stride));
-        if (rows < 1)
-            rows = 1;
-    }
-    geometry_set(out, rows, request.slots);
+    const uint64_t rows =
+        request.whole_image ? gf_plan_rows(plan)
+        : job->rows_per_strip
+            ? job->rows_per_strip
+            : geometry_out_rows(plan, request.bytes / (plan->inputs * out->in_stride));
+    geometry_set(out, rows ? rows : 1, request.slots);
     if (!request.whole_image && !job->rows_per_strip) {
         geometry_raise_for_halo(out, &request);
         if (request.fits_source)
             geometry_fit_to_source(out, &request, job);
     }
     for (uint32_t slots = request.slots;;) {
-        geometry_set(out, out->out_rows, (uint32_t)geometry_min(slots, gf_count_strips(out)));
-        const uint64_t golden =
+        geometry_set(out, out->out_rows, (uint32_t)gf_min(slots, gf_count_strips(out)));
+        const gf_u128 golden =
             geometry_golden_bytes(out, request.golden_parts + job->consumer->golden_parts);
-        uint64_t extra = request.extra + job->consumer->extra + plan->state_bytes;
-        if (!__builtin_add_overflow(extra, golden, &extra) &&
-            geometry_fits(out, request.pieces, extra, job->max_memory))
+        const gf_u128 extra = golden + request.extra + job->consumer->extra + plan->state_bytes;
+        if (geometry_fits(out, request.pieces, extra, job->max_memory))
             return GF_OK;
         if (out->slots > 2)
             slots = out->slots - 1;

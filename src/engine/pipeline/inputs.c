@@ -55,48 +55,16 @@ static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2],
                               : GF_OK;
 }
 
-/* Open the first file, and convert its samples. */
-static gf_status inputs_open_first(gf_inputs *inputs, gf_error *error) {
-    gf_source **source = &inputs->sources[0];
-    gf_status status = gf_source_open(inputs->paths[0], &inputs->limits, source, error);
-    if (status)
-        return status;
-    assert(*source);
-    const gf_format *format = &(*source)->format, *before = &inputs->format;
-    if (inputs->left_out && (format->width != before->width || format->height != before->height ||
-                             format->channels != before->channels))
-        return inputs_fail_changed(inputs, error);
-    const gf_nodata nodata[2] = {(*source)->nodata};
-    const bool linear = inputs->type.linear;
-    inputs->format = (*source)->format;
-    inputs->file_type = inputs->format.type;
-    inputs->premultiplied = inputs->type.premultiply && gf_has_alpha(&inputs->format);
-    if (inputs->count == 1)
-        status = inputs_add_nodata(inputs, nodata, error);
-    const gf_type type = gf_depth_type(
-        linear || inputs->premultiplied ? GF_DEPTH_F32 : inputs->type.depth, inputs->file_type);
-    if (inputs->premultiplied && (*source)->metadata.associated_alpha)
-        return gf_fail(error, GF_FAILED,
-                       "%s: --premultiply: its samples are premultiplied already; --alpha none "
-                       "filters alpha with them",
-                       inputs->name);
-    if (!status && type >= inputs->file_type)
-        status =
-            gf_convert_source(source, type, linear, inputs->premultiplied, inputs->name, error);
-    inputs->format = (*source)->format;
-    return status;
-}
-
 /* Open the second file. Alpha is declared by either image. */
 static gf_status inputs_open_second(gf_inputs *inputs, gf_error *error) {
-    gf_format *format = &inputs->format;
     gf_status status =
         gf_source_open(inputs->paths[1], &inputs->limits, &inputs->sources[1], error);
     if (status)
         return status;
-    const gf_format *first = &inputs->sources[0]->format, *second = &inputs->sources[1]->format;
-    format->alpha = second->alpha;
-    if (!gf_format_equal(format, second)) {
+    gf_source *const *both = inputs->sources;
+    const gf_format *first = &both[0]->format, *second = &both[1]->format;
+    inputs->format.alpha = second->alpha;
+    if (!gf_format_equal(&inputs->format, second)) {
         char is[96], want[96];
         gf_format_text(second, is, sizeof is);
         gf_format_text(first, want, sizeof want);
@@ -104,15 +72,40 @@ static gf_status inputs_open_second(gf_inputs *inputs, gf_error *error) {
                        "%s: is %s, but %s is %s; both must have the same size, channels and type",
                        inputs->paths[1], is, inputs->paths[0], want);
     }
-    format->alpha = first->alpha || second->alpha;
-    const gf_nodata nodata[2] = {inputs->sources[0]->nodata, inputs->sources[1]->nodata};
-    return inputs_add_nodata(inputs, nodata, error);
+    inputs->format.alpha = first->alpha || second->alpha;
+    return inputs_add_nodata(inputs, (gf_nodata[]){both[0]->nodata, both[1]->nodata}, error);
 }
 
-/* Open the files of inputs->paths. */
+/* Open the files of inputs->paths, and convert the samples of a single one. */
 static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
+    gf_source **source = &inputs->sources[0];
+    const gf_format before = inputs->format;
     inputs->seconds[0] = inputs->seconds[1] = 0;
-    const gf_status status = inputs_open_first(inputs, error);
+    gf_status status = gf_source_open(inputs->paths[0], &inputs->limits, source, error);
+    if (status)
+        return status;
+    assert(*source);
+    const gf_format *format = &(*source)->format;
+    if (inputs->left_out && (format->width != before.width || format->height != before.height ||
+                             format->channels != before.channels))
+        return inputs_fail_changed(inputs, error);
+    const gf_input_type *want = &inputs->type;
+    inputs->format = *format;
+    inputs->file_type = format->type;
+    inputs->premultiplied = want->premultiply && gf_has_alpha(format);
+    if (inputs->premultiplied && (*source)->metadata.associated_alpha)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --premultiply: its samples are premultiplied already; --alpha none "
+                       "filters alpha with them",
+                       inputs->name);
+    if (inputs->count == 1)
+        status = inputs_add_nodata(inputs, (gf_nodata[2]){(*source)->nodata}, error);
+    const bool to_f32 = want->linear || inputs->premultiplied;
+    const gf_type type = gf_depth_type(to_f32 ? GF_DEPTH_F32 : want->depth, inputs->file_type);
+    if (!status && type >= inputs->file_type)
+        status = gf_convert_source(source, type, want->linear, inputs->premultiplied, inputs->name,
+                                   error);
+    inputs->format = (*source)->format;
     return status || inputs->count == 1 ? status : inputs_open_second(inputs, error);
 }
 
@@ -131,11 +124,10 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
                                 uint64_t times, const gf_pixels *const *in, gf_error *error) {
     gf_status status = GF_OK;
-    *inputs = (gf_inputs){.name = "memory", .count = count};
+    *inputs = (gf_inputs){.name = "memory", .count = count, .format = *format};
+    inputs->format.height *= times;
     for (uint32_t i = 0; i < count && !status; i++)
         status = gf_batch_source(format, times, in[i], 1, &inputs->sources[i], error);
-    if (!status)
-        inputs->format = inputs->sources[0]->format;
     return status;
 }
 
@@ -187,28 +179,14 @@ gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error) {
     return status;
 }
 
-void gf_inputs_add_busy(const gf_inputs *inputs, bool finished, gf_busy *busy) {
-    for (uint32_t i = 0; i < inputs->count; i++)
-        if (finished || !inputs->sources[i]->threads)
-            gf_busy_add(busy, gf_source_busy(inputs->sources[i], inputs->seconds[i]));
-}
-
 uint64_t gf_inputs_memory(const gf_inputs *inputs) {
     return inputs->sources[0]->memory + (inputs->count > 1 ? inputs->sources[1]->memory : 0);
 }
 
-uint32_t gf_inputs_threads(const gf_inputs *inputs) {
-    const uint32_t a = inputs->sources[0]->threads;
-    return inputs->count > 1 && inputs->sources[1]->threads < a ? inputs->sources[1]->threads : a;
-}
-
 void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
     static const char *const which[] = {"first", "second"};
-    *remarks = inputs->sources[0]->metadata.remarks;
-    if (inputs->count == 1)
-        return;
-    *remarks = (gf_remarks){0};
-    for (uint32_t i = 0; i < 2 && inputs->sources[i]; i++) {
+    *remarks = inputs->count == 1 ? inputs->sources[0]->metadata.remarks : (gf_remarks){0};
+    for (uint32_t i = 0; inputs->count == 2 && i < 2 && inputs->sources[i]; i++) {
         const gf_remarks *one = &inputs->sources[i]->metadata.remarks;
         const size_t used = strlen(remarks->damage);
         if (one->damage[0])
@@ -220,7 +198,7 @@ void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
             line += length;
         }
     }
-    for (uint32_t c = 0; c < GF_MAX_CHANNELS && inputs->left_out; c++)
+    for (uint32_t c = 0; c < GF_MAX_CHANNELS && inputs->count == 2 && inputs->left_out; c++)
         remarks->nodata += inputs->left_out->all[c];
 }
 
@@ -274,15 +252,12 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
         status = gf_inputs_check_same(inputs, inputs, error);
     if (!status && !gf_format_equal(&inputs->format, &format))
         status = inputs_fail_changed(inputs, error);
-    if (status) { /* the first ones can still be reported */
-        inputs_close_sources(inputs->sources);
+    inputs_close_sources(status ? inputs->sources : before);
+    if (status) /* the first ones can still be reported */
         memcpy(inputs->sources, before, sizeof before);
-        return status;
-    }
-    inputs_close_sources(before);
-    if (inputs->first)
+    else if (inputs->first)
         gf_inputs_seek(inputs, inputs->first);
-    return GF_OK;
+    return status;
 }
 
 void gf_inputs_shrink(gf_inputs *inputs) {

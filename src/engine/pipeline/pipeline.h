@@ -91,12 +91,8 @@ gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows to[2], gf_error *e
 void gf_inputs_cancel(gf_inputs *inputs);
 /* Finish all sources, after the last row. */
 gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error);
-/* Add the time spent in reading. finished: all sources have finished; others that have threads do
- * not know their complete time. */
-void gf_inputs_add_busy(const gf_inputs *inputs, bool finished, gf_busy *busy);
-/* Return the bytes of --max-memory in use by the sources, and the threads that read each one. */
+/* Return the bytes of --max-memory in use by the sources. */
 uint64_t gf_inputs_memory(const gf_inputs *inputs);
-uint32_t gf_inputs_threads(const gf_inputs *inputs);
 /* Return the remarks about the inputs; those about one of two name it. */
 void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks);
 /* Release the optional memory of the inputs; only before their first row. */
@@ -129,11 +125,10 @@ typedef struct gf_stream_job {
 
 /* Point at which a stream failed. */
 typedef struct gf_stream_stop {
-    bool by_backend;         /* the backend failed, not the source or the consumer */
-    bool begun;              /* rows were read; otherwise source and consumer are unchanged */
-    uint64_t done;           /* rows before this one were passed to the consumer */
-    uint64_t rows_per_strip; /* strip height that was used */
-    gf_error device_error;   /* failure of the device while the file failed, if any */
+    bool by_backend;       /* the backend failed, not the source or the consumer */
+    bool begun;            /* rows were read; otherwise source and consumer are unchanged */
+    uint64_t done;         /* rows before this one were passed to the consumer */
+    gf_error device_error; /* failure of the device while the file failed, if any */
 } gf_stream_stop;
 
 /* Stream the image, or its rows to compute, from the inputs through the backend to the consumer.
@@ -201,8 +196,8 @@ void gf_delivery_init(gf_delivery *delivery);
 
 /* ---- comparison with golden (verify.c) ------------------------------------------------------- */
 
-/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields
- * between base and run. */
+/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields from
+ * next to name; the others are 0. */
 typedef struct gf_verifier {
     gf_consumer base;
     gf_consumer *next;         /* receives the verified strips */
@@ -211,7 +206,17 @@ typedef struct gf_verifier {
     gf_pool *pool;             /* pool for golden, not used by other work at the same time */
     uint32_t threads;          /* threads of the pool */
     const char *name;          /* name of the image, for messages */
-    struct gf_verify_run *run; /* valid while a stream runs */
+    /* Valid while a stream runs. */
+    gf_cut job;
+    const gf_slot *slot;         /* strip being compared */
+    uint32_t parts;              /* maximum parts per strip, one per thread */
+    uint32_t part_count;         /* number of parts of this strip */
+    unsigned char *rows;         /* golden's output rows, then their records */
+    gf_payloads payloads;        /* golden's payloads, one per part */
+    unsigned char *states;       /* golden's states, one per part */
+    size_t state_bytes;          /* size of one state */
+    uint64_t *digests;           /* per slot: digest of the input rows at submission */
+    struct gf_verify_part *part; /* outcomes of the parts */
 } gf_verifier;
 
 /* Return the verifier as a consumer for images of this plan. For each strip, golden computes the

@@ -23,7 +23,6 @@
 typedef struct gf_stream {
     const gf_stream_job *job;
     gf_inputs *inputs;
-    gf_report *report;
     gf_cut geometry;
     uint64_t strips;
     gf_slot *slots;
@@ -178,37 +177,31 @@ static gf_status stream_finish_state(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-static void stream_consume_strips(gf_stream *stream) {
-    for (uint64_t k = 0; k < stream->strips; k++) {
-        gf_error error = {0};
-        bool by_backend;
-        if (!stream_await(stream, &stream->submitted, k + 1))
-            return;
-        gf_status status = stream_take_strip(stream, k, &by_backend, &error);
-        if (status) {
-            stream_fail(stream, status, by_backend, &error);
-            return;
-        }
-        stream_advance(stream, &stream->released);
-    }
-}
-
 /* ---- the whole stream ------------------------------------------------------------------------ */
 
-/* Run each side in its own thread, overlapped. */
+/* Run each side in its own thread, overlapped. This one consumes. */
 static gf_status stream_run_threads(gf_stream *stream, gf_error *error) {
     pthread_t reader;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);
     const int failed = gf_thread_start(&reader, stream_read_strips, stream);
-    if (failed) {
-        gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
-                strerror(failed));
-        stream->status = GF_FAILED;
-    } else {
-        stream_consume_strips(stream);
-        pthread_join(reader, NULL);
+    if (failed)
+        stream->status = gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s",
+                                 stream->job->name, strerror(failed));
+    gf_status status = stream->status;
+    for (uint64_t k = 0; k < stream->strips && !status; k++) {
+        gf_error strip_error = {0};
+        bool by_backend;
+        if (!stream_await(stream, &stream->submitted, k + 1))
+            break;
+        status = stream_take_strip(stream, k, &by_backend, &strip_error);
+        if (status)
+            stream_fail(stream, status, by_backend, &strip_error);
+        else
+            stream_advance(stream, &stream->released);
     }
+    if (!failed)
+        pthread_join(reader, NULL);
     pthread_cond_destroy(&stream->changed);
     pthread_mutex_destroy(&stream->lock);
     return stream->status;
@@ -231,81 +224,69 @@ static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-/* Return the point that the consumer reached. */
-static gf_stream_stop stream_stop_at(const gf_stream *stream) {
-    const gf_cut *geometry = &stream->geometry;
-    const uint64_t done = geometry->first + stream->released * geometry->out_rows;
-    const uint64_t end = gf_cut_output(geometry).end;
-    return (gf_stream_stop){.by_backend = stream->by_backend,
-                            .begun = true,
-                            .done = done < end ? done : end,
-                            .rows_per_strip = geometry->out_rows,
-                            .device_error = stream->device_error};
-}
-
-/* Prepare consumer and backend for the current geometry. */
-static gf_status stream_begin_with_geometry(gf_stream *stream, gf_error *error) {
+/* Prepare consumer and backend for a geometry. */
+static gf_status stream_begin(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
     gf_consumer *consumer = job->consumer;
-    const uint32_t slots = stream->geometry.slots;
-    stream->slots = calloc(slots, sizeof *stream->slots);
-    if (!stream->slots)
-        return gf_fail_memory(error, job->name, slots * sizeof *stream->slots, "the ring");
-    for (uint32_t i = 0; i < slots; i++)
-        stream->slots[i].index = i;
-    gf_status status =
-        consumer->begin ? consumer->begin(consumer, &stream->geometry, error) : GF_OK;
+    const gf_cut *geometry = &stream->geometry;
+    gf_slot *slots = calloc(geometry->slots, sizeof *slots);
+    if (!slots)
+        return gf_fail_memory(error, job->name, geometry->slots * sizeof *slots, "the ring");
+    for (uint32_t i = 0; i < geometry->slots; i++)
+        slots[i].index = i;
+    stream->slots = slots;
+    gf_status status = consumer->begin ? consumer->begin(consumer, geometry, error) : GF_OK;
     if (!status) {
-        status =
-            job->backend->begin(job->state, &stream->geometry, stream->slots, &stream->run, error);
+        status = job->backend->begin(job->state, geometry, slots, &stream->run, error);
         if (status && consumer->end)
             consumer->end(consumer);
     }
     if (status)
-        free(stream->slots);
-    return status;
-}
-
-/* Start with the highest and most numerous strips that memory allows. */
-static gf_status stream_begin(gf_stream *stream, gf_error *error) {
-    gf_status status = gf_choose_geometry(stream->job, &stream->geometry, error);
-    if (status)
-        return status;
-    do {
-        status = stream_begin_with_geometry(stream, error);
-        stream->by_backend = status != GF_OK;
-    } while (status == GF_FAILED && gf_shrink_geometry(stream->job, &stream->geometry));
+        free(slots);
     return status;
 }
 
 gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *report,
                         gf_stream_stop *stop, gf_error *error) {
-    gf_stream stream = {.job = job, .inputs = inputs, .report = report, .error = error};
-    gf_status status = stream_begin(&stream, error);
+    gf_stream stream = {.job = job, .inputs = inputs, .error = error};
+    /* Start with the highest and most numerous strips that memory allows. */
+    gf_status status = gf_choose_geometry(job, &stream.geometry, error);
+    const bool chosen = !status;
+    if (chosen)
+        do {
+            status = stream_begin(&stream, error);
+        } while (status == GF_FAILED && gf_shrink_geometry(job, &stream.geometry));
     if (status) {
         if (stop)
-            *stop = (gf_stream_stop){.by_backend = stream.by_backend, .done = job->first};
+            *stop = (gf_stream_stop){.by_backend = chosen, .done = job->first};
         return status;
     }
+    const gf_cut *geometry = &stream.geometry;
     const uint64_t strips_before = report->strips;
-    stream.strips = gf_count_strips(&stream.geometry);
-    report->rows_per_strip = stream.geometry.out_rows;
+    stream.strips = gf_count_strips(geometry);
+    report->rows_per_strip = geometry->out_rows;
     report->strips += stream.strips;
     /* A single strip has nothing to overlap with: the reader thread would only cost its start. */
     const bool unthreaded = job->unthreaded || stream.strips == 1;
-    status =
-        unthreaded ? stream_run_unthreaded(&stream, error) : stream_run_threads(&stream, error);
+    status = (unthreaded ? stream_run_unthreaded : stream_run_threads)(&stream, error);
     if (status && stream.announced != 0)
         gf_inputs_cancel(inputs);
     if (!status && job->plan->filter->measure)
         status = stream_finish_state(&stream, error);
+    const uint64_t done = geometry->first + stream.released * geometry->out_rows;
     if (status && stop)
-        *stop = stream_stop_at(&stream);
+        *stop = (gf_stream_stop){.by_backend = stream.by_backend,
+                                 .begun = true,
+                                 .done = gf_min(done, gf_cut_output(geometry).end),
+                                 .device_error = stream.device_error};
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
-    /* The consumer reports the time of encoding. */
-    if (!status || stream.by_backend)
-        gf_inputs_add_busy(inputs, !status, &report->busy[GF_DECODING]);
+    /* The consumer reports the time of encoding. After a failure, the time of sources that have
+     * threads is not known. */
+    for (uint32_t i = 0; i < inputs->count && (!status || stream.by_backend); i++)
+        if (!status || !inputs->sources[i]->threads)
+            gf_busy_add(&report->busy[GF_DECODING],
+                        gf_source_busy(inputs->sources[i], inputs->seconds[i]));
     if (!status)
         job->backend->busy(stream.run, report->busy);
     if (job->consumer->end)

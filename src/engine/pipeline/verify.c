@@ -9,30 +9,15 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/image.h"
+#include "core/result.h"
 
 enum { VERIFY_TEXT = 256 };
 
 /* Outcome of one part of a strip. */
-typedef struct gf_verify_part {
+struct gf_verify_part {
     gf_status status; /* status of golden */
     gf_error error;
     char where[VERIFY_TEXT]; /* first difference; empty for none */
-} gf_verify_part;
-
-/* A stream whose strips are verified. */
-struct gf_verify_run {
-    gf_verifier *verifier;
-    gf_cut job;
-    const gf_slot *slot;   /* strip being compared */
-    uint32_t parts;        /* maximum parts per strip, one per thread */
-    uint32_t part_count;   /* number of parts of this strip */
-    unsigned char *rows;   /* golden's output rows, then their records */
-    gf_payloads payloads;  /* golden's payloads, one per part */
-    unsigned char *states; /* golden's states, one per part */
-    size_t state_bytes;    /* size of one state */
-    uint64_t *digests;     /* per slot: digest of the input rows at submission */
-    gf_verify_part *part;  /* outcomes of the parts */
 };
 
 /* ---- description of a difference ------------------------------------------------------------- */
@@ -48,25 +33,19 @@ static uint64_t verify_first_of(const void *a, const void *b, size_t item) {
 
 /* Format a sample; for f32 include its bits, because different values may print alike. */
 static void verify_sample_text(gf_type type, const unsigned char *row, uint64_t i, char text[64]) {
-    uint16_t u16;
-    float f32;
-    uint32_t bits;
+    union {
+        uint16_t u16;
+        float f32;
+        uint32_t bits;
+    } sample = {.bits = 0};
     char number[40];
-    switch (type) {
-    case GF_U8:
-        snprintf(text, 64, "%u", row[i]);
-        break;
-    case GF_U16:
-        memcpy(&u16, row + i * sizeof u16, sizeof u16);
-        snprintf(text, 64, "%u", u16);
-        break;
-    default:
-        memcpy(&f32, row + i * sizeof f32, sizeof f32);
-        memcpy(&bits, row + i * sizeof bits, sizeof bits);
-        gf_value_format(&(gf_value){.type = GF_VALUE_FLOAT, .real = (double)f32}, number,
-                        sizeof number);
-        snprintf(text, 64, "%s (0x%08" PRIx32 ")", number, bits);
-    }
+    memcpy(&sample, row + i * gf_type_bytes(type), gf_type_bytes(type)); /* little endian */
+    const gf_value value = gf_value_sample(type, type == GF_F32 ? sample.f32 : (float)sample.u16);
+    gf_value_format(&value, number, sizeof number);
+    if (type == GF_F32)
+        snprintf(text, 64, "%s (0x%08" PRIx32 ")", number, sample.bits);
+    else
+        snprintf(text, 64, "%s", number);
 }
 
 static void verify_describe_sample(const gf_format *format, uint64_t y, const unsigned char *golden,
@@ -114,57 +93,41 @@ static void verify_rows(const gf_plan *plan, const gf_strip *golden, const gf_st
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static gf_verifier *verify_of(gf_consumer *consumer) {
-    return (gf_verifier *)consumer;
-}
-
 static void verify_end(gf_consumer *consumer) {
-    struct gf_verify_run *run = verify_of(consumer)->run;
-    free(run->rows);
-    free(run->payloads.data);
-    free(run->states);
-    free(run->digests);
-    free(run->part);
-    free(run);
-}
-
-static gf_status verify_alloc(struct gf_verify_run *run, gf_error *error) {
-    const gf_cut *job = &run->job;
-    const gf_plan *plan = job->plan;
-    run->rows = gf_aligned_alloc(1, gf_cut_out_bytes(job));
-    run->state_bytes = gf_align((size_t)plan->state_bytes);
-    run->states = gf_aligned_alloc(run->parts, run->state_bytes);
-    run->digests = calloc(job->slots, sizeof *run->digests);
-    run->part = calloc(run->parts, sizeof *run->part);
-    if (plan->has_payload) {
-        run->payloads.stride = gf_payload_stride(job, run->parts);
-        run->payloads.data = gf_aligned_alloc(run->parts, run->payloads.stride);
-    }
-    if (!run->rows || !run->states || !run->digests || !run->part ||
-        (plan->has_payload && !run->payloads.data))
-        return gf_fail_memory(error, "golden",
-                              gf_cut_out_bytes(job) +
-                                  run->parts * (run->state_bytes + run->payloads.stride),
-                              "a strip for comparison");
-    memset(run->states, 0, run->parts * run->state_bytes);
-    return GF_OK;
+    gf_verifier *verifier = (gf_verifier *)consumer;
+    free(verifier->rows);
+    free(verifier->payloads.data);
+    free(verifier->states);
+    free(verifier->digests);
+    free(verifier->part);
 }
 
 static gf_status verify_begin(gf_consumer *consumer, const gf_cut *job, gf_error *error) {
-    gf_verifier *verifier = verify_of(consumer);
-    struct gf_verify_run *run = calloc(1, sizeof *run);
-    if (!run)
-        return gf_fail_memory(error, "golden", sizeof *run, "a run");
-    verifier->run = run;
-    run->verifier = verifier;
-    run->job = *job;
-    run->parts = consumer->golden_parts;
-    if (job->plan->has_payload)
-        run->parts = gf_payload_pieces(job, run->parts);
-    const gf_status status = verify_alloc(run, error);
-    if (status)
-        verify_end(consumer);
-    return status;
+    gf_verifier *verifier = (gf_verifier *)consumer;
+    const gf_plan *plan = job->plan;
+    const size_t state_bytes = gf_align((size_t)plan->state_bytes);
+    uint32_t parts = consumer->golden_parts;
+    if (plan->has_payload) {
+        parts = gf_payload_pieces(job, parts);
+        verifier->payloads.stride = gf_payload_stride(job, parts);
+        verifier->payloads.data = gf_aligned_alloc(parts, verifier->payloads.stride);
+    }
+    verifier->job = *job;
+    verifier->parts = parts;
+    verifier->rows = gf_aligned_alloc(1, gf_cut_out_bytes(job));
+    verifier->state_bytes = state_bytes;
+    verifier->states = gf_aligned_alloc(parts, state_bytes);
+    verifier->digests = calloc(job->slots, sizeof *verifier->digests);
+    verifier->part = calloc(parts, sizeof *verifier->part);
+    if (verifier->rows && verifier->states && verifier->digests && verifier->part &&
+        (!plan->has_payload || verifier->payloads.data)) {
+        memset(verifier->states, 0, parts * state_bytes);
+        return GF_OK;
+    }
+    verify_end(consumer);
+    return gf_fail_memory(error, "golden",
+                          gf_cut_out_bytes(job) + parts * (state_bytes + verifier->payloads.stride),
+                          "a strip for comparison");
 }
 
 /* Digest all input rows of a strip. */
@@ -176,99 +139,84 @@ static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
 }
 
 static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
-    struct gf_verify_run *run = verify_of(consumer)->run;
-    run->digests[slot->index] = verify_digest_input(run->job.plan, slot);
+    const gf_verifier *verifier = (const gf_verifier *)consumer;
+    verifier->digests[slot->index] = verify_digest_input(verifier->job.plan, slot);
 }
 
 /* ---- golden ---------------------------------------------------------------------------------- */
 
-/* Return part `task` of the strip, with golden's buffers as output. */
-static gf_strip verify_part_strip(const struct gf_verify_run *run, uint32_t task) {
-    gf_strip strip = gf_slot_strip(run->job.plan, run->slot);
-    strip.out.data = run->rows;
-    strip.records = run->rows + run->job.out_rows * run->job.out_stride;
-    strip.state = run->states + task * run->state_bytes;
-    if (run->job.plan->has_payload)
-        strip.payload = run->payloads.data + task * run->payloads.stride;
-    return gf_strip_part(run->job.plan, &strip, task, run->part_count);
-}
-
 static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     (void)thread;
-    struct gf_verify_run *run = context;
-    const gf_plan *plan = run->job.plan;
-    gf_verify_part *part = &run->part[task];
-    const gf_strip strip = verify_part_strip(run, task), actual = gf_slot_strip(plan, run->slot);
+    const gf_verifier *verifier = context;
+    const gf_cut *job = &verifier->job;
+    struct gf_verify_part *part = &verifier->part[task];
+    const gf_strip actual = gf_slot_strip(job->plan, verifier->slot);
+    gf_strip golden = actual; /* with golden's buffers as output */
+    golden.out.data = verifier->rows;
+    golden.records = verifier->rows + job->out_rows * job->out_stride;
+    golden.state = verifier->states + task * verifier->state_bytes;
+    if (job->plan->has_payload)
+        golden.payload = verifier->payloads.data + task * verifier->payloads.stride;
+    golden = gf_strip_part(job->plan, &golden, task, verifier->part_count);
     part->where[0] = 0;
-    part->status = plan->filter->golden(plan, &strip, &part->error);
+    part->status = job->plan->filter->golden(job->plan, &golden, &part->error);
     if (!part->status)
-        verify_rows(plan, &strip, &actual, part->where);
+        verify_rows(job->plan, &golden, &actual, part->where);
 }
 
 /* Fail with the difference, and advise the user which component to test. */
-static gf_status verify_fail(const struct gf_verify_run *run, const char *where, gf_error *error) {
-    const gf_verifier *verifier = run->verifier;
+static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_error *error) {
+    const gf_backend *backend = verifier->backend;
+    const bool host = backend == &gf_backend_cpu || backend == &gf_backend_golden;
     char device[sizeof((gf_report *)0)->device];
-    verifier->backend->describe(verifier->state, device, sizeof device);
+    backend->describe(verifier->state, device, sizeof device);
     return gf_fail(error, GF_FAILED, "%s: %s; %s (%s) is unreliable: %s", verifier->name, where,
-                   verifier->backend->name, device,
-                   verifier->backend == &gf_backend_cpu || verifier->backend == &gf_backend_golden
-                       ? "test this machine's memory"
-                       : "use --backend cpu, and test the device");
-}
-
-static bool verify_payloads_differ(const struct gf_verify_run *run, char where[VERIFY_TEXT]) {
-    const gf_slot *slot = run->slot;
-    const gf_payloads golden = {run->payloads.data, run->payloads.stride, run->part_count};
-    const gf_payloads actual = {slot->payload_buffer, slot->payload_stride, slot->payload_pieces};
-    return run->job.plan->filter->payload->differ(run->job.plan, slot->out.rows, &golden, &actual,
-                                                  where, VERIFY_TEXT);
-}
-
-static gf_status verify_strip_of(struct gf_verify_run *run, gf_error *error) {
-    const gf_slot *slot = run->slot;
-    char where[VERIFY_TEXT];
-    if (verify_digest_input(run->job.plan, slot) != run->digests[slot->index]) {
-        snprintf(where, sizeof where,
-                 "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
-                 slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows - 1);
-        return verify_fail(run, where, error);
-    }
-    run->part_count = slot->out.rows < run->parts ? (uint32_t)slot->out.rows : run->parts;
-    gf_work work = {.run = verify_run_part, .context = run, .count = run->part_count};
-    gf_pool_run(run->verifier->pool, &work);
-    for (uint32_t i = 0; i < run->part_count; i++) {
-        const gf_verify_part *part = &run->part[i];
-        if (part->status) {
-            if (error)
-                *error = part->error;
-            return part->status;
-        }
-        if (part->where[0])
-            return verify_fail(run, part->where, error);
-    }
-    if (run->job.plan->has_payload && verify_payloads_differ(run, where))
-        return verify_fail(run, where, error);
-    return GF_OK;
+                   backend->name, device,
+                   host ? "test this machine's memory" : "use --backend cpu, and test the device");
 }
 
 static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
-    gf_verifier *verifier = verify_of(consumer);
-    verifier->run->slot = slot;
-    const gf_status status = verify_strip_of(verifier->run, error);
-    return status ? status : verifier->next->strip(verifier->next, slot, error);
+    gf_verifier *verifier = (gf_verifier *)consumer;
+    const gf_plan *plan = verifier->job.plan;
+    char where[VERIFY_TEXT];
+    if (verify_digest_input(plan, slot) != verifier->digests[slot->index]) {
+        snprintf(where, sizeof where,
+                 "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
+                 slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows - 1);
+        return verify_fail(verifier, where, error);
+    }
+    verifier->slot = slot;
+    verifier->part_count = (uint32_t)gf_min(slot->out.rows, verifier->parts);
+    gf_work work = {.run = verify_run_part, .context = verifier, .count = verifier->part_count};
+    gf_pool_run(verifier->pool, &work);
+    for (uint32_t i = 0; i < verifier->part_count; i++) {
+        const struct gf_verify_part *part = &verifier->part[i];
+        if (part->status && error)
+            *error = part->error;
+        if (part->status)
+            return part->status;
+        if (part->where[0])
+            return verify_fail(verifier, part->where, error);
+    }
+    const gf_payloads actual = {slot->payload_buffer, slot->payload_stride, slot->payload_pieces};
+    verifier->payloads.count = verifier->part_count;
+    if (plan->has_payload &&
+        plan->filter->payload->differ(plan, slot->out.rows, &verifier->payloads, &actual, where,
+                                      sizeof where))
+        return verify_fail(verifier, where, error);
+    return verifier->next->strip(verifier->next, slot, error);
 }
 
 static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error *error) {
-    const gf_verifier *verifier = verify_of(consumer);
-    const struct gf_verify_run *run = verifier->run;
-    const gf_plan *plan = run->job.plan;
+    const gf_verifier *verifier = (const gf_verifier *)consumer;
+    const gf_plan *plan = verifier->job.plan;
+    unsigned char *golden = verifier->states;
     char where[VERIFY_TEXT];
-    for (uint32_t i = 1; i < run->parts && plan->state_bytes; i++)
-        plan->filter->measure->merge(plan, run->states, run->states + i * run->state_bytes);
-    if (memcmp(run->states, state, (size_t)plan->state_bytes) != 0) {
-        verify_describe_word("the image", run->states, state, where);
-        return verify_fail(run, where, error);
+    for (uint32_t i = 1; i < verifier->parts && plan->state_bytes; i++)
+        plan->filter->measure->merge(plan, golden, golden + i * verifier->state_bytes);
+    if (memcmp(golden, state, (size_t)plan->state_bytes) != 0) {
+        verify_describe_word("the image", golden, state, where);
+        return verify_fail(verifier, where, error);
     }
     return verifier->next->state(verifier->next, state, error);
 }
