@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     int rounds = 9, images = 1, at = 1;
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
         if (argv[at][1] == 'd') {
-            gf_device_decode_always(true);
+            gf_device_decodes_always = true;
             at--;
             continue;
         }

@@ -1,6 +1,7 @@
 /* Engines: start of backends, choice and fallback, and the cost model of auto. */
 #include "engine/engine.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,21 +31,13 @@ const char *const *gf_names(gf_name_list list) {
         [GF_COMPUTING] = "computing", [GF_DOWNLOADING] = "downloading",
         [GF_ENCODING] = "encoding",   NULL,
     };
-    switch (list) {
-    case GF_NAMES_BACKEND:
-        return names;
-    case GF_NAMES_SIMD:
-        return gf_simd_names;
-    case GF_NAMES_STAGE:
-        return stages;
-    case GF_NAMES_FORMAT:
-        return gf_output_formats();
-    case GF_NAMES_COMPRESSION:
-        return gf_compressions();
-    case GF_NAMES_TIFF_COMPRESSION:
-        return gf_tiff_compressions();
-    }
-    return names + sizeof names / sizeof *names - 1; /* no such list */
+    return list == GF_NAMES_BACKEND            ? names
+           : list == GF_NAMES_SIMD             ? gf_simd_names
+           : list == GF_NAMES_STAGE            ? stages
+           : list == GF_NAMES_FORMAT           ? gf_output_formats()
+           : list == GF_NAMES_COMPRESSION      ? gf_compressions()
+           : list == GF_NAMES_TIFF_COMPRESSION ? gf_tiff_compressions()
+                                               : &names[sizeof names / sizeof *names - 1];
 }
 
 gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
@@ -114,8 +107,8 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
 void gf_engine_close(gf_engine *engine) {
     if (!engine)
         return;
-    if (engine->jobs)
-        engine->free_jobs(engine->jobs);
+    while (engine->job_count)
+        engine->free_job(engine->jobs[--engine->job_count]);
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
         if (engine->started[i])
             engine_backend_at(i)->close(engine->states[i]);
@@ -156,9 +149,9 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_
     const bool is_auto = !engine->named || engine->may_fall_back;
     int index = GF_CPU;
     reason[0] = 0;
-    if (engine->cuda_failed && !is_auto)
+    if (engine->cuda_error.status && !is_auto)
         return gf_return_error(&engine->cuda_error, error);
-    if (engine->cuda_failed) {
+    if (engine->cuda_error.status) {
         gf_engine_format_reason(reason, size, &engine->cuda_error);
     } else if (engine->named) {
         for (index = 0; engine_backend_at(index) != engine->named;)
@@ -183,10 +176,8 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_
 
 void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error) {
     if (backend == engine_backend_at(GF_CUDA) && error->status == GF_NO_BACKEND &&
-        !engine->cuda_failed) {
-        engine->cuda_failed = true;
+        !engine->cuda_error.status)
         engine->cuda_error = *error;
-    }
 }
 
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
@@ -229,27 +220,20 @@ gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *err
 #define CUDA_IMAGE_SECONDS 1e-4    /* per image: queue its work and wait for the last strip */
 #define CUDA_BYTES_PER_SECOND 10e9 /* per direction, both at once, on PCIe 3 x16 */
 
-static double auto_max(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* Divide a time by a number of workers; 0 counts as one. */
 static double auto_share(double seconds, uint64_t workers) {
     return workers > 1 ? seconds / (double)workers : seconds;
 }
 
-/* Divide the time of a codec among its threads and the files processed at once, limited to the
- * number of cores. 0 of either counts as one. */
-static double auto_codec_share(double seconds, uint32_t workers, uint32_t files, uint32_t cores) {
-    const uint64_t all = (uint64_t)(workers ? workers : 1) * (files ? files : 1);
-    return auto_share(seconds, all < cores ? all : cores);
-}
-
-/* Return the time of the slower side of the codec, decoding or encoding. */
+/* Return the time of the slower side of a codec, decoding or encoding, divided among its threads
+ * and the files processed at once, limited to the number of cores. 0 of each counts as one. */
 static double auto_slower_side(double decode, double encode, const gf_codec_costs *codec,
                                uint32_t files, uint32_t cores) {
-    return auto_max(auto_codec_share(decode, codec->decode_threads, files, cores),
-                    auto_codec_share(encode, codec->encode_threads, files, cores));
+    const uint64_t at_once = files ? files : 1;
+    const uint64_t decoders = at_once * (codec->decode_threads ? codec->decode_threads : 1);
+    const uint64_t encoders = at_once * (codec->encode_threads ? codec->encode_threads : 1);
+    return fmax(auto_share(decode, gf_min(decoders, cores)),
+                auto_share(encode, gf_min(encoders, cores)));
 }
 
 static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
@@ -267,16 +251,15 @@ void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
     const double compute = samples * plan->cost * 1e-9;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
     const double down = samples * plan->download;
-    const double transfer =
-        auto_share(auto_max(up, down) / CUDA_BYTES_PER_SECOND, machine->devices);
+    const double transfer = auto_share(fmax(up, down) / CUDA_BYTES_PER_SECOND, machine->devices);
     /* The slowest stage determines the time, unless the sum of all stages exceeds the cores. */
     const double cpu =
-        auto_max(auto_slower_side(decode, encode, codec, machine->files, machine->threads),
-                 auto_share(decode + encode + compute, machine->threads));
-    const double cuda = auto_max(
-        auto_max(auto_slower_side(decode, encode, codec, machine->device_files, machine->threads),
-                 auto_share(decode + encode, machine->threads)),
-        transfer);
+        fmax(auto_slower_side(decode, encode, codec, machine->files, machine->threads),
+             auto_share(decode + encode + compute, machine->threads));
+    const double cuda =
+        fmax(fmax(auto_slower_side(decode, encode, codec, machine->device_files, machine->threads),
+                  auto_share(decode + encode, machine->threads)),
+             transfer);
     forecast->start_seconds =
         machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, machine->images);
     forecast->cpu_seconds = cpu;
@@ -296,7 +279,7 @@ bool gf_auto_expect_shared(uint64_t images, double bytes, uint32_t parts, gf_for
     const double all = (double)images * bytes * 1e-9;
     const double stream = bytes / parts * GF_PNG_STREAM_COST * 1e-9;
     const double device =
-        auto_max(all * GF_PNG_DEVICE_COST, all * GF_PNG_STREAM_COST / ((double)images * parts));
+        fmax(all * GF_PNG_DEVICE_COST, all * GF_PNG_STREAM_COST / ((double)images * parts));
     const double start = CUDA_START_SECONDS + stream, cpu = forecast->cpu_seconds;
     /* The device begins after `start` seconds; then both work until all is done. */
     const double shared = (1 + start / device) / (1 / cpu + 1 / device);

@@ -6,6 +6,8 @@
 #include "core/thread.h"
 #include "io/codecs.h"
 
+#define GF_KEPT_JOBS 16
+
 struct gf_engine {
     gf_engine_options options; /* the caller owns the strings */
     const gf_backend *named;   /* explicitly requested backend; NULL for auto */
@@ -16,12 +18,12 @@ struct gf_engine {
                            * the cpu backend */
     bool may_defer;       /* return an image to the batch, without fallback, if CUDA fails before
                            * its first strip */
-    bool cuda_failed;     /* CUDA failed and is not used again */
-    gf_error cuda_error;  /* cause of that failure */
+    gf_error cuda_error;  /* its status is not GF_OK: CUDA failed, and is not used again */
     gf_pool *verify_pool; /* threads for golden during verification; NULL until needed */
-    /* Jobs of gf_run_device (device.c), and the function that frees them; NULL until needed. */
-    struct gf_device_jobs *jobs;
-    void (*free_jobs)(struct gf_device_jobs *jobs);
+    /* Jobs of gf_run_on_device, the most recently used first, and the function that frees one. */
+    gf_device_job *jobs[GF_KEPT_JOBS];
+    size_t job_count;
+    void (*free_job)(gf_device_job *job);
 };
 
 /* Replace CUDA by another backend in tests without a device. "auto" then expects it to finish
@@ -55,8 +57,7 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
 void gf_engine_format_reason(char *reason, size_t size, const gf_error *error);
 
 /* In tests: decode PNG files on the device even if the CPU is expected to be faster. */
-void gf_device_decode_always(bool always);
-bool gf_device_decodes_always(void);
+extern bool gf_device_decodes_always;
 
 /* Return the backend for images in device memory and its state; start it if necessary. Return
  * GF_USAGE for an engine of another backend. */

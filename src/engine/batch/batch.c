@@ -1,4 +1,4 @@
-/* Batches of files: the choice of devices, and the public calls. */
+/* Batches of files: validation, threads, the choice of devices, and the public calls. */
 #include "engine/batch/batch.h"
 
 #include <limits.h>
@@ -8,64 +8,93 @@
 #include <sys/resource.h>
 
 #include "core/error.h"
+#include "core/filter.h"
 #include "core/thread.h"
 #include "engine/batch/png.h"
-#include "engine/batch/workers.h"
 #include "io/file/output.h"
 
-static void files_plan_threads(gf_file_batch *batch) {
-    const gf_engine_options *engine = &batch->options.engine;
-    const uint32_t threads = engine->threads ? engine->threads : gf_cores();
-    struct rlimit limit;
-    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
-    gf_batch_share_threads(batch, engine->unthreaded ? 1 : threads,
-                           known ? (uint64_t)limit.rlim_cur : UINT64_MAX);
+#define OTHER_FILES 32u /* files that a process has open in addition to those of a batch */
+
+/* ---- validation ------------------------------------------------------------------------------ */
+
+/* Reject settings that are invalid for every image format, with the first error. */
+static gf_status files_check_settings(const gf_file_batch *batch, gf_error *error) {
+    gf_error first = {0};
+    gf_status status = GF_OK;
+    for (uint32_t channels = 1; channels <= 4; channels++)
+        for (gf_type type = GF_U8; type <= GF_F32; type++) {
+            const gf_format format = {64, 64, channels, type, channels % 2 == 0};
+            gf_plan *plan = NULL;
+            const gf_status rejected =
+                gf_chain_plan(&batch->chain, &format, &plan, status ? NULL : &first);
+            gf_plan_free(plan);
+            if (!rejected)
+                return GF_OK;
+            status = status ? status : rejected;
+        }
+    if (error)
+        *error = first;
+    return status;
+}
+
+/* Reject what conflicts for every image. */
+static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
+    const gf_filter_info *info = &batch->chain.filter->info;
+    if (info->inputs != 1)
+        return gf_fail(error, GF_USAGE,
+                       "%s: needs %u inputs, and a batch has one per item; run them one by one",
+                       info->name, info->inputs);
+    gf_status status = gf_check_options(&batch->options.engine, &batch->chain.options, error);
+    for (size_t i = 0; i < info->param_count && !status; i++) {
+        const gf_param *param = &info->params[i];
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
+            gf_settings_text(batch->chain.settings, param->name))
+            status =
+                gf_fail(error, GF_USAGE,
+                        "--%s: names one file, and there may be many inputs; run them one by one",
+                        param->name);
+    }
+    if (!status && batch->source.take && batch->options.in_order)
+        status =
+            gf_fail(error, GF_USAGE, "%s: a shared batch cannot report items in order", info->name);
+    if (!status && batch->chain.options.dry_run)
+        status = gf_fail(error, GF_USAGE,
+                         "%s: a batch does not support dry runs; check each file separately",
+                         info->name);
+    if (!status && !batch->items && batch->count)
+        status = gf_fail(error, GF_USAGE, "%s: the list of items is NULL", info->name);
+    for (uint64_t i = 0; i < batch->count && !status; i++) {
+        const gf_chain chain = gf_batch_chain(batch, i);
+        const char *const *out = batch->items[i].out;
+        status = gf_chain_check_paths(&chain, out ? out[0] : NULL, error);
+    }
+    return status ? status : files_check_settings(batch, error);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files) {
+    const uint64_t files = open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : 1;
+    batch->threads = (uint32_t)gf_min(threads, GF_BATCH_MAX_THREADS);
+    batch->at_once = (uint32_t)gf_min(gf_min(gf_batch_expected(batch), batch->threads), files);
+    batch->threads_per_file =
+        batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
-
-/* List the devices of this process: from a list, "all", or the backend's choice (NULL). */
-static gf_status files_list_devices(const char *list, gf_batch_devices *devices, gf_error *error) {
-    gf_device_list own;
-    size_t present = INT_MAX; /* numbers out of range are rejected when the engine is opened */
-    gf_status status = GF_OK;
-    devices->count = list ? 0 : 1;
-    if (!list)
-        return GF_OK;
-    if (strcmp(list, "all") == 0)
-        status = gf_devices(NULL, 0, &present, error);
-    if (!status)
-        status = gf_device_list_read(list, (int)present, &own, error);
-    for (int i = 0; !status && i < own.count; i++)
-        snprintf(devices->names[devices->count++], sizeof devices->names[0], "%d", own.list[i]);
-    return status;
-}
 
 /* ---- auto ------------------------------------------------------------------------------------ */
 
 #define TRIES 16u /* images to try before giving up */
 
-/* Return the cost of reading an item and writing its output; 0 for writing an unknown format. */
-static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_source *source,
-                                        const char *out) {
-    const gf_file_options *options = &batch->chain.options;
-    gf_codec_costs codec = {0};
-    if (out)
-        codec = gf_encoding_costs(out, options, batch->threads_per_file);
-    codec.decode = source->cost;
-    codec.decode_threads = source->threads;
-    return codec;
-}
-
 gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
                             const gf_codec_costs *codec) {
-    const uint32_t engines = gf_batch_engines(batch, 1);
+    const uint64_t device_files = gf_min(batch->at_once, gf_batch_engines(batch, 1));
     const gf_auto_machine machine = {.threads = batch->threads,
                                      .devices = 1,
                                      .images = gf_batch_expected(batch),
                                      .files = batch->at_once,
-                                     .device_files =
-                                         batch->at_once < engines ? batch->at_once : engines};
+                                     .device_files = (uint32_t)device_files};
     gf_forecast forecast;
     gf_auto_expect(plan, codec, &machine, &forecast);
     gf_auto_scale(&forecast, gf_batch_expected(batch));
@@ -85,7 +114,7 @@ static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forec
         png && gf_auto_expect_shared(gf_batch_expected(batch),
                                      (double)(gf_row_bytes(in) + 1) * (double)in->height,
                                      gf_png_scan_parts(&scan), forecast);
-    const bool forced = png && gf_device_decodes_always();
+    const bool forced = png && gf_device_decodes_always;
     batch->parts = png ? gf_png_scan_parts(&scan) : 1;
     free(buffer.data);
     forecast->cuda = forecast->cuda || forced;
@@ -95,19 +124,22 @@ static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forec
 /* Decide by the first image that can be opened, and opened again. Set batch->with_cpu. */
 static bool files_wants_cuda(gf_file_batch *batch) {
     for (uint64_t i = 0; i < batch->count && i < TRIES; i++) {
-        const gf_batch_item *item = &batch->items[i];
         gf_chain chain;
         gf_task task;
-        if (!gf_stat_file(item->in).st_mode)
-            continue;
         gf_forecast forecast = {.cuda = false};
+        if (!gf_stat_file(batch->items[i].in).st_mode)
+            continue;
         const gf_status status = gf_batch_open_image(batch, i, &chain, &task, NULL);
         if (!status) {
-            const gf_codec_costs codec =
-                files_codec_costs(batch, task.inputs.sources[0], chain.out_path);
+            gf_codec_costs codec = {0}; /* 0 for writing an unknown format */
+            if (chain.out_path)
+                codec = gf_encoding_costs(chain.out_path, &batch->chain.options,
+                                          batch->threads_per_file);
+            codec.decode = task.inputs.sources[0]->cost;
+            codec.decode_threads = task.inputs.sources[0]->threads;
             forecast = gf_batch_expect(batch, task.plan, &codec);
             batch->with_cpu = files_wants_both(batch, &task, &forecast);
-            snprintf(batch->reason, sizeof batch->reason, "%s", forecast.reason);
+            memcpy(batch->reason, forecast.reason, sizeof batch->reason);
         }
         gf_task_end(&task);
         if (!status)
@@ -120,8 +152,12 @@ static bool files_wants_cuda(gf_file_batch *batch) {
  * batch->options.engine, and the reason of auto. */
 static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, gf_error *error) {
     gf_engine_options *engine = &batch->options.engine;
+    const char *list = engine->devices;
+    gf_device_list own = {.count = 0};
+    size_t present = INT_MAX; /* numbers out of range are rejected when the engine is opened */
+    gf_status status = GF_OK;
     if (gf_batch_is_auto(batch)) {
-        if (engine->devices)
+        if (list)
             engine->backend = "cuda";
         else if (!gf_has_cuda() || !files_wants_cuda(batch))
             engine->backend = "cpu";
@@ -129,7 +165,14 @@ static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, g
     /* If auto expects CUDA to be faster, the backend stays "auto" to allow a fallback. */
     if (!gf_batch_is_auto(batch) && strcmp(engine->backend, "cuda") != 0)
         return GF_OK;
-    return files_list_devices(engine->devices, devices, error);
+    devices->count = list ? 0 : 1; /* without a list, the backend chooses one */
+    if (list && strcmp(list, "all") == 0)
+        status = gf_devices(NULL, 0, &present, error);
+    if (list && !status)
+        status = gf_device_list_read(list, (int)present, &own, error);
+    for (int i = 0; !status && i < own.count; i++)
+        snprintf(devices->names[devices->count++], sizeof devices->names[0], "%d", own.list[i]);
+    return status;
 }
 
 /* ---- the whole batch ------------------------------------------------------------------------- */
@@ -138,22 +181,25 @@ gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_job *job,
                           const gf_batch_item *items, uint64_t count,
                           const gf_batch_options *options, gf_error *error) {
     gf_file_batch batch = {.items = items, .count = count};
+    const gf_engine_options *engine = &batch.options.engine;
     gf_batch_devices chosen = {0};
+    struct rlimit limit;
     if (options)
         batch.options = *options;
     if (batch.options.source)
         batch.source = *batch.options.source;
     gf_status status = gf_chain_open(job, &batch.chain, error);
     if (!status)
-        status = gf_batch_check(&batch, error);
+        status = files_check(&batch, error);
     if (!status && count) {
-        files_plan_threads(&batch);
-        if (!devices) {
+        const uint32_t threads = engine->threads ? engine->threads : gf_cores();
+        const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+        gf_batch_share_threads(&batch, engine->unthreaded ? 1 : threads,
+                               known ? (uint64_t)limit.rlim_cur : UINT64_MAX);
+        if (!devices)
             status = files_choose(&batch, &chosen, error);
-            devices = &chosen;
-        }
         if (!status)
-            status = gf_batch_run(&batch, devices, error);
+            status = gf_batch_run(&batch, devices ? devices : &chosen, error);
     }
     gf_chain_close(&batch.chain);
     return status;

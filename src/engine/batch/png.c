@@ -140,9 +140,9 @@ static void png_add_time(gf_batch_image *image, size_t count, gf_stage stage, do
     *began = now;
 }
 
-/* Decode all files. */
-static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
-                            gf_batch_image *group, void *stream, gf_error *error) {
+gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch_image *group,
+                              void *stream, gf_error *error) {
+    double began = gf_now();
     gf_device_file *files = calloc(count, sizeof *files);
     gf_out_pixels *images = calloc(count, sizeof *images);
     bool *decoded = calloc(count, sizeof *decoded);
@@ -153,7 +153,7 @@ static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, siz
     size_t i = 0;
     for (gf_batch_image *image = group; image && !status; image = png_next(image), i++) {
         files[i] = image->file;
-        images[i] = (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&plan->in))};
+        images[i] = (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&group->task.plan->in))};
     }
     const gf_device_decoding call = {
         .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
@@ -165,13 +165,6 @@ static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, siz
     free(files);
     free(images);
     free(decoded);
-    return status;
-}
-
-gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch_image *group,
-                              void *stream, gf_error *error) {
-    double began = gf_now();
-    const gf_status status = png_decode(batch, group->task.plan, count, group, stream, error);
     png_add_time(group, count, GF_DECODING, &began);
     return status;
 }
@@ -188,16 +181,6 @@ static gf_status png_allocate(png_group *group, size_t count, const char *name, 
     group->largest = (uint64_t *)(group->rows + count);
     group->results = (gf_result **)(group->largest + count);
     return GF_OK;
-}
-
-static void png_report(const gf_backend *backend, const void *state, const gf_plan *plan,
-                       gf_made *made) {
-    gf_report *report = &made->report;
-    snprintf(report->backend, sizeof report->backend, "%s", backend->name);
-    backend->describe(state, report->device, sizeof report->device);
-    gf_made_report_plan(made, plan);
-    report->rows_per_strip = plan->in.height;
-    report->strips = 1;
 }
 
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
@@ -231,7 +214,12 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
     k = 0;
     for (gf_batch_image *image = first; image && !status; image = png_next(image))
         if (image->base.computed) {
-            png_report(engine->named, image->state, plan, &image->made);
+            gf_report *report = &image->made.report;
+            snprintf(report->backend, sizeof report->backend, "%s", engine->named->name);
+            engine->named->describe(image->state, report->device, sizeof report->device);
+            gf_made_report_plan(&image->made, plan);
+            report->rows_per_strip = plan->in.height;
+            report->strips = 1;
             image->encoded = group.encoded[k];
             image->largest = group.largest[k];
             image->made.results[0] = group.results[k++];

@@ -2,7 +2,7 @@
 #ifndef GF_BATCH_PNG_H
 #define GF_BATCH_PNG_H
 
-#include "engine/batch/files.h"
+#include "engine/batch/batch.h"
 #include "engine/batch/schedule.h"
 
 /* Memory that grows. */

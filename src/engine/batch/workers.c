@@ -1,7 +1,5 @@
 /* Threads of a batch of files. The scheduler assigns steps to them; a step is performed without the
  * lock. */
-#include "engine/batch/workers.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
+#include "engine/batch/batch.h"
 #include "engine/batch/png.h"
 #include "engine/batch/schedule.h"
 #include "io/file/output.h"
@@ -53,6 +52,42 @@ struct batch_run {
     gf_schedule_driver drivers[GF_BATCH_MAX_DRIVERS];
     batch_worker workers[GF_BATCH_MAX_WORKERS];
 };
+
+/* ---- the batch and its items ----------------------------------------------------------------- */
+
+bool gf_batch_is_auto(const gf_file_batch *batch) {
+    const char *name = batch->options.engine.backend;
+    return !name || strcmp(name, "auto") == 0;
+}
+
+uint64_t gf_batch_expected(const gf_file_batch *batch) {
+    const uint64_t expected = batch->source.take ? batch->source.expected : 0;
+    return expected && expected < batch->count ? expected : batch->count;
+}
+
+uint32_t gf_batch_engines(const gf_file_batch *batch, uint32_t devices) {
+    const uint32_t max = batch->threads / devices;
+    return max ? (uint32_t)gf_min(max, GF_BATCH_MAX_ENGINES) : 1;
+}
+
+gf_chain gf_batch_chain(const gf_file_batch *batch, uint64_t item) {
+    const gf_batch_item *files = &batch->items[item];
+    gf_chain chain = batch->chain;
+    chain.item = item;
+    chain.in_paths[0] = files->in;
+    chain.out_path = chain.output && files->out ? files->out[0] : NULL;
+    chain.options.force = chain.options.force || files->replace;
+    return chain;
+}
+
+gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_chain *chain,
+                              gf_task *task, gf_error *error) {
+    *chain = gf_batch_chain(batch, item);
+    *task = (gf_task){.chain = chain, .threads = batch->threads_per_file};
+    return gf_task_open_files(task, error);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* End the batch early. The first error is kept. Called with the lock held. */
 static void workers_abort(batch_run *run, const gf_error *error) {
@@ -110,11 +145,6 @@ static gf_event worker_ask(batch_worker *worker, gf_batch_image *image) {
     return GF_IS_REFUSED;
 }
 
-/* Return whether an item can be read again. */
-static bool image_is_regular(const gf_file_batch *batch, const gf_batch_image *image) {
-    return gf_stat_file(batch->items[image->base.number].in).st_mode;
-}
-
 /* Read a PNG file to host memory or to the buffer of the coder. Return where it is, or NULL. */
 static unsigned char *worker_read(batch_worker *worker, gf_batch_image *image,
                                   const gf_buffer *host) {
@@ -128,7 +158,7 @@ static gf_event worker_open(batch_worker *worker, gf_batch_image *image) {
     const gf_file_batch *batch = worker->run->batch;
     gf_schedule_item *item = &image->base;
     image->began = gf_now();
-    if (image_is_regular(batch, image) &&
+    if (gf_stat_file(batch->items[item->number].in).st_mode &&
         !gf_batch_open_image(batch, item->number, &image->chain, &image->task, NULL) &&
         gf_batch_png_is_candidate(batch, &image->task) &&
         gf_batch_png_bytes(&image->task) <= item->max_bytes &&
@@ -180,23 +210,23 @@ static gf_event worker_run(batch_worker *worker, gf_batch_image *image) {
     const gf_file_batch *batch = worker->run->batch;
     const gf_chain chain = gf_batch_chain(batch, image->base.number);
     const gf_report *report = &image->made.report;
-    const bool again = image_is_regular(batch, image);
+    const bool again = gf_stat_file(batch->items[image->base.number].in).st_mode;
     gf_engine *engine = worker->engine;
-    if (engine->cuda_failed) /* while it ran another item, which has ended */
+    if (engine->cuda_error.status) /* while it ran another item, which has ended */
         return GF_IS_LOST;
     image_drop(image);
     engine->may_defer =
         again && worker->number >= worker->run->schedule.coders + worker->run->devices->count;
     image->status = gf_run_files(engine, &chain, &image->made, &image->error);
     image->base.failed = image->status;
-    if (engine->cuda_failed)
+    if (engine->cuda_error.status)
         workers_note_failure(worker);
     /* a backend was chosen, but received no strip */
     const bool deferred =
         image->status && engine->may_defer && report->backend[0] && report->strips == 0;
-    if (deferred && !engine->cuda_failed)
+    if (deferred && !engine->cuda_error.status)
         worker->error = image->error;
-    return deferred || (again && engine->cuda_failed && image->status == GF_NO_BACKEND)
+    return deferred || (again && engine->cuda_error.status && image->status == GF_NO_BACKEND)
                ? GF_IS_LOST
                : GF_IS_DONE;
 }
@@ -222,17 +252,6 @@ static gf_event worker_report(batch_worker *worker, gf_batch_image *image) {
 }
 
 /* ---- steps of drivers ------------------------------------------------------------------------ */
-
-/* Return how many bytes an engine may use for PNG files. */
-static uint64_t worker_png_bytes(const batch_worker *worker) {
-    const batch_run *run = worker->run;
-    const double share = MEMORY_SHARE * run->devices->count / run->schedule.driver_count;
-    const double free_bytes = (double)worker->device->memory->free_bytes(worker->state) * share;
-    const uint64_t bytes =
-        free_bytes > (double)ENCODER_BYTES ? (uint64_t)free_bytes - ENCODER_BYTES : 0;
-    /* The rest is for the filtered rows of the input image. */
-    return run->batch->chain.filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;
-}
 
 /* Open the engine of a driver. It is refused if it does not run PNG files. */
 static gf_event worker_open_engine(batch_worker *worker, gf_batch_image *image) {
@@ -260,10 +279,14 @@ static gf_event worker_open_engine(batch_worker *worker, gf_batch_image *image) 
         gf_engine_device(worker->engine, &worker->device, &worker->state, NULL) ||
         !worker->device->memory)
         return GF_IS_REFUSED;
-    const uint64_t bytes = worker_png_bytes(worker);
+    const double share = MEMORY_SHARE * run->devices->count / run->schedule.driver_count;
+    const double free_bytes = (double)worker->device->memory->free_bytes(worker->state) * share;
+    uint64_t bytes = free_bytes > (double)ENCODER_BYTES ? (uint64_t)free_bytes - ENCODER_BYTES : 0;
+    /* For PNG files; the rest is for the filtered rows of the input image. */
+    bytes = batch->chain.filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;
     pthread_mutex_lock(&run->lock);
-    if (is_first && bytes < run->schedule.engine_bytes)
-        run->schedule.engine_bytes = bytes;
+    if (is_first)
+        run->schedule.engine_bytes = gf_min(bytes, run->schedule.engine_bytes);
     pthread_mutex_unlock(&run->lock);
     return GF_IS_DONE;
 }
@@ -302,7 +325,6 @@ static gf_event worker_compute(batch_worker *worker, gf_batch_image *image) {
                                    &error);
     if (status != GF_NO_BACKEND)
         return status ? GF_IS_REFUSED : GF_IS_DONE;
-    worker->engine->cuda_failed = true;
     worker->engine->cuda_error = error;
     workers_note_failure(worker);
     return GF_IS_LOST;
@@ -338,30 +360,26 @@ static void images_add(batch_run *run) {
     gf_error error;
     if (image) {
         image_return(run, image);
-    } else {
-        (void)gf_fail_memory(&error, run->batch->chain.filter->info.name, sizeof *image,
-                             "an image");
-        workers_abort(run, &error);
+        return;
     }
+    (void)gf_fail_memory(&error, run->batch->chain.filter->info.name, sizeof *image, "an image");
+    workers_abort(run, &error);
 }
 
 /* Let a worker have an item that it may start. Called with the lock held. */
 static void worker_prepare(batch_worker *worker) {
     batch_run *run = worker->run;
-    gf_schedule_worker *own = &run->schedule.workers[worker->number];
-    if (own->spare)
-        return;
-    if (!run->unused)
+    gf_schedule_item **spare = &run->schedule.workers[worker->number].spare;
+    if (!*spare && !run->unused)
         images_add(run);
-    if ((own->spare = run->unused)) {
-        run->unused = own->spare->next;
-        own->spare->next = NULL;
+    if (!*spare && (*spare = run->unused)) {
+        run->unused = (*spare)->next;
+        (*spare)->next = NULL;
     }
 }
 
 static void worker_wake(void *context, uint32_t worker) {
-    batch_run *run = context;
-    pthread_cond_signal(&run->workers[worker].wake);
+    pthread_cond_signal(&((batch_run *)context)->workers[worker].wake);
 }
 
 /* Perform steps until the batch is over. */
@@ -408,29 +426,21 @@ static uint32_t workers_start(batch_run *run, uint32_t first, uint32_t count, in
     return started;
 }
 
-/* Open the engines of CPU workers. */
-static gf_status workers_open_engines(batch_run *run, uint32_t count, gf_error *error) {
-    gf_engine_options options = run->batch->options.engine;
-    gf_status status = GF_OK;
+/* Start the threads, run the schedule, and wait for its end. Every device needs a driver; other
+ * threads are optional. */
+static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
+    gf_schedule *schedule = &run->schedule;
+    gf_engine_options options = run->batch->options.engine; /* of the engines of CPU workers */
+    gf_error error = {0};
+    int failed;
     options.threads = run->batch->threads_per_file;
     options.unthreaded = options.threads == 1;
     if (run->devices->count) {
         options.backend = "cpu";
         options.devices = NULL;
     }
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = gf_engine_open(&options, &run->workers[i].engine, error);
-    return status;
-}
-
-/* Start the threads, run the schedule, and wait for its end. Every device needs a driver; other
- * threads are optional. */
-static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
-    gf_schedule *schedule = &run->schedule;
-    gf_error error = {0};
-    int failed;
-    if (schedule->coder_kinds & GF_BY_CPU)
-        (void)workers_open_engines(run, coders, &error);
+    for (uint32_t i = 0; schedule->coder_kinds & GF_BY_CPU && i < coders && !error.status; i++)
+        (void)gf_engine_open(&options, &run->workers[i].engine, &error);
     pthread_mutex_lock(&run->lock);
     schedule->coders = workers_start(run, 0, coders, &failed);
     schedule->driver_count = workers_start(run, schedule->coders, drivers, &failed);
@@ -493,7 +503,7 @@ static uint32_t workers_plan(batch_run *run) {
         return 0;
     schedule->devices = devices;
     schedule->may_read_png = is_auto || strcmp(batch->options.engine.backend, "cuda") == 0;
-    schedule->few = gf_device_decodes_always()
+    schedule->few = gf_device_decodes_always
                         ? 0
                         : GF_PNG_STREAM_COST * batch->threads /
                               (gf_png_codec.decode_cost + gf_png_codec.encode_cost[GF_PNG_FAST]);

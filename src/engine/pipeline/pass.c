@@ -155,7 +155,7 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
     report->in = plan->in;
     report->pixels = plan->in.width * plan->in.height;
     report->strips = 0;
-    report->device_failed = report->device_failed || engine->cuda_failed;
+    report->device_failed = report->device_failed || engine->cuda_error.status;
     status = pass_stream(&attempt, error);
     report->verified = engine->options.verify && !status;
     report->start_seconds += engine->start_seconds;

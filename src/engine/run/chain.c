@@ -44,16 +44,19 @@ static gf_status chain_check_steps(const gf_job *job, gf_error *error) {
 
 gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
     *chain = (gf_chain){.count = 1};
-    gf_status status = chain_check_steps(job, error);
+    const gf_status status = chain_check_steps(job, error);
     if (status)
         return status;
     const gf_step *step = &job->steps[0], *output = &job->steps[job->step_count - 1];
     const gf_filter_info *info = &step->filter->info;
-    chain->filter = step->filter;
-    chain->settings = step->settings;
-    chain->steps = job->step_count;
-    chain->output = job->step_count - 1;
-    chain->count = job->count ? job->count : 1;
+    *chain = (gf_chain){.filter = step->filter,
+                        .settings = step->settings,
+                        .steps = job->step_count,
+                        .output = job->step_count - 1,
+                        .in_paths = {job->in_path, step->in_path},
+                        .in = {job->in, step->in},
+                        .out = output->out,
+                        .count = job->count ? job->count : 1};
     if (job->options && job->memory == GF_FILES)
         chain->options = *job->options;
     if (output->write)
@@ -62,21 +65,18 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
         chain->settings = chain->own = gf_settings_new(info->params, info->param_count);
     if (!chain->settings)
         return gf_fail_memory(error, info->name, info->param_count, "settings");
-    status = gf_check_use(chain->filter, chain->settings, error);
-    if (status)
-        return status;
-    chain->in_paths[0] = job->in_path;
-    chain->in_paths[1] = step->in_path;
-    chain->out_path = info->makes_image ? output->out_path : chain_file(chain, GF_PARAM_IMAGE);
+    chain->out_path = output->out_path;
+    if (!info->makes_image)
+        chain->out_path = chain_file(chain, GF_PARAM_IMAGE);
     chain->samples_path = chain_file(chain, GF_PARAM_SAMPLES);
-    chain->in[0] = job->in;
-    chain->in[1] = step->in;
-    chain->out = output->out;
-    return GF_OK;
+    return gf_check_use(chain->filter, chain->settings, error);
 }
 
-gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error) {
+gf_status gf_chain_check_paths(const gf_chain *chain, const char *output, gf_error *error) {
     const gf_filter_info *info = &chain->filter->info;
+    if (!info->makes_image && output)
+        return gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
+                       info->name, output);
     for (uint32_t i = 0; i < info->inputs; i++)
         if (!chain->in_paths[i])
             return gf_fail(error, GF_USAGE, "%s: needs %u input paths, and one is NULL", info->name,
@@ -95,11 +95,7 @@ gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *erro
     gf_status status = gf_chain_open(job, chain, error);
     if (!status)
         status = gf_check_options(NULL, &chain->options, error);
-    if (!status && job->steps[0].filter && !job->steps[0].filter->info.makes_image &&
-        job->steps[0].out_path)
-        status = gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
-                         chain->filter->info.name, job->steps[0].out_path);
-    return status ? status : gf_chain_check_paths(chain, error);
+    return status ? status : gf_chain_check_paths(chain, job->steps[0].out_path, error);
 }
 
 void gf_chain_close(gf_chain *chain) {

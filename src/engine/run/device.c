@@ -15,7 +15,6 @@ struct gf_device_job {
     gf_plan *plan;
     const gf_job_functions *jobs; /* of the backend */
     void *job;                    /* the same */
-    size_t in_row, out_row;       /* bytes per row; out_row 0: no image */
     bool independent;             /* rows are independent */
 };
 
@@ -34,12 +33,22 @@ struct gf_device_results {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* Copy the settings of the chain, create the plans, and open the job of the backend. */
-static gf_status device_open_job(gf_device_job *job, const gf_format *format, gf_error *error) {
-    gf_chain *chain = &job->chain;
-    const char *name = chain->filter->info.name;
+/* Create a job: copy the settings of the chain, create the plan, and open the job of the backend.
+ * Takes ownership of the chain. */
+static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *format,
+                            gf_device_job **out, gf_error *error) {
+    const char *name = own->filter->info.name;
+    gf_device_job *job = calloc(1, sizeof *job);
     const gf_backend *backend;
     void *state;
+    *out = NULL;
+    if (!job) {
+        gf_chain_close(own);
+        return gf_fail_memory(error, name, sizeof *job, "a job");
+    }
+    job->engine = engine;
+    job->chain = *own;
+    gf_chain *chain = &job->chain;
     if (!chain->own)
         chain->settings = chain->own = gf_settings_copy(chain->settings);
     /* texts of the caller's settings, or of the job: only whether there are samples matters */
@@ -56,34 +65,17 @@ static gf_status device_open_job(gf_device_job *job, const gf_format *format, gf
                          "measure min and max with --statistics, and give them as --range LO,HI",
                          name);
     if (!status)
-        status = gf_engine_device(job->engine, &backend, &state, error);
+        status = gf_engine_device(engine, &backend, &state, error);
+    if (!status) {
+        job->jobs = backend->jobs;
+        job->independent = gf_rows_independent(job->plan);
+        status = job->jobs->open(state, chain->filter, job->plan, &job->job, error);
+    }
     if (status)
-        return status;
-    job->jobs = backend->jobs;
-    return job->jobs->open(state, chain->filter, job->plan, &job->job, error);
-}
-
-/* Create a job. Takes ownership of the chain. */
-static gf_status device_new(gf_engine *engine, gf_chain *chain, const gf_format *format,
-                            gf_device_job **out, gf_error *error) {
-    gf_device_job *job = calloc(1, sizeof *job);
-    *out = NULL;
-    if (!job) {
-        gf_chain_close(chain);
-        return gf_fail_memory(error, chain->filter->info.name, sizeof *job, "a job");
-    }
-    job->engine = engine;
-    job->chain = *chain;
-    const gf_status status = device_open_job(job, format, error);
-    if (status) {
         gf_device_job_free(job);
-        return status;
-    }
-    job->in_row = gf_row_bytes(format);
-    job->out_row = job->plan->out.width ? gf_row_bytes(&job->plan->out) : 0;
-    job->independent = gf_rows_independent(job->plan);
-    *out = job;
-    return GF_OK;
+    else
+        *out = job;
+    return status;
 }
 
 gf_status gf_device_job_new(gf_engine *engine, const gf_job *job, gf_device_job **out,
@@ -112,21 +104,6 @@ void gf_device_job_free(gf_device_job *job) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Check the memory of one image. in: its inputs. */
-static gf_status device_check(const gf_device_job *job, const gf_pixels *in,
-                              const gf_out_pixels *out, gf_error *error) {
-    const char *name = job->chain.filter->info.name;
-    const gf_plan *plan = job->plan;
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < plan->inputs && !status; i++)
-        status = gf_pixels_check(name, i ? "second input" : "input", &plan->in, in[i], error);
-    if (status || !job->out_row)
-        return status;
-    status =
-        gf_pixels_check(name, "output", &plan->out, (gf_pixels){out->data, out->stride}, error);
-    return status ? status : gf_check_overlap(plan, name, in, out, error);
-}
-
 /* Return whether image `next` of a list begins where the one before it ends. */
 static bool device_follows(const gf_device_job *job, const gf_pixels *in,
                            const gf_out_pixels *out) {
@@ -138,28 +115,40 @@ static bool device_follows(const gf_device_job *job, const gf_pixels *in,
             (uintptr_t)next->data != (uintptr_t)in[i].data + height * in[i].stride)
             return false;
     }
-    return !job->out_row ||
+    return !job->plan->out.width ||
            (out[1].stride == out[0].stride &&
             (uintptr_t)out[1].data == (uintptr_t)out[0].data + height * out[0].stride);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Queue all images, and append the measurements of each launch to *results, unless it is NULL. */
+/* Check the memory of all images and queue them. Append the measurements of each launch to
+ * *results, unless it is NULL. */
 static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixels *in,
                               const gf_out_pixels *out, void *stream, gf_device_results *results,
                               gf_error *error) {
-    const uint32_t inputs = job->plan->inputs;
+    const char *name = job->chain.filter->info.name;
+    const gf_plan *plan = job->plan;
+    const uint32_t inputs = plan->inputs;
     gf_status status = GF_OK;
-    for (uint64_t i = 0; i < count && !status; i++)
-        status = device_check(job, in + i * inputs, job->out_row ? out + i : NULL, error);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        const gf_pixels *image = in + i * inputs;
+        for (uint32_t k = 0; k < inputs && !status; k++)
+            status =
+                gf_pixels_check(name, k ? "second input" : "input", &plan->in, image[k], error);
+        if (!status && job->plan->out.width)
+            status = gf_pixels_check(name, "output", &plan->out,
+                                     (gf_pixels){out[i].data, out[i].stride}, error);
+        if (!status && job->plan->out.width)
+            status = gf_check_overlap(plan, name, image, &out[i], error);
+    }
     for (uint64_t i = 0, images; i < count && !status; i += images) {
-        const gf_out_pixels *to = job->out_row ? out + i : NULL;
-        gf_job_images group = {1, job->plan->in.height, in + i * inputs, to};
+        const gf_out_pixels *to = job->plan->out.width ? out + i : NULL;
+        gf_job_images group = {1, plan->in.height, in + i * inputs, to};
         gf_device_part *part = NULL;
         for (images = 1; job->independent && i + images < count; images++)
             if (!device_follows(job, in + (i + images - 1) * inputs,
-                                job->out_row ? to + images - 1 : NULL))
+                                job->plan->out.width ? to + images - 1 : NULL))
                 break;
         if (images > 1)
             group.rows *= images;
@@ -172,32 +161,25 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
     return status;
 }
 
-/* Arrange the lists of two inputs as pairs. *pairs: allocated; NULL with one input. */
-static gf_status device_pair_inputs(const gf_device_job *job, const gf_device_images *images,
+/* Check the lists, and arrange those of two inputs as pairs. *pairs: allocated; NULL with one
+ * input. */
+static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
                                     gf_pixels **pairs, gf_error *error) {
-    *pairs = NULL;
-    if (job->plan->inputs == 1)
-        return GF_OK;
-    *pairs = malloc((size_t)(2 * images->count + 1) * sizeof **pairs);
-    if (!*pairs)
-        return gf_fail_memory(error, job->chain.filter->info.name,
-                              2 * images->count * sizeof **pairs, "the list of images");
-    for (uint64_t i = 0; i < images->count; i++) {
+    const char *name = job->chain.filter->info.name;
+    const bool two = job->plan->inputs == 2;
+    if (images->count && !images->in)
+        return gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", name);
+    if (images->count && two && (!images->second || !images->second[0]))
+        return gf_fail(error, GF_USAGE, "%s: the list of second images is NULL", name);
+    if (images->count && job->plan->out.width && (!images->out || !images->out[0]))
+        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output", name);
+    if (two && !(*pairs = malloc((size_t)(2 * images->count + 1) * sizeof **pairs)))
+        return gf_fail_memory(error, name, 2 * images->count * sizeof **pairs,
+                              "the list of images");
+    for (uint64_t i = 0; two && i < images->count; i++) {
         (*pairs)[2 * i] = images->in[i];
         (*pairs)[2 * i + 1] = images->second[0][i];
     }
-    return GF_OK;
-}
-
-static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
-                                    gf_error *error) {
-    const char *name = job->chain.filter->info.name;
-    if (images->count && !images->in)
-        return gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", name);
-    if (images->count && job->plan->inputs == 2 && (!images->second || !images->second[0]))
-        return gf_fail(error, GF_USAGE, "%s: the list of second images is NULL", name);
-    if (images->count && job->out_row && (!images->out || !images->out[0]))
-        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output", name);
     return GF_OK;
 }
 
@@ -208,9 +190,7 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
     gf_pixels *pairs = NULL;
     if (out_results)
         *out_results = NULL;
-    gf_status status = device_check_lists(job, images, error);
-    if (!status)
-        status = device_pair_inputs(job, images, &pairs, error);
+    gf_status status = device_check_lists(job, images, &pairs, error);
     if (!status && job->chain.filter->measure) {
         const size_t bytes = sizeof *results + (size_t)images->count * sizeof results->groups[0];
         results = malloc(bytes);
@@ -221,7 +201,7 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
     }
     if (!status)
         status = device_queue(job, images->count, pairs ? pairs : images->in,
-                              job->out_row && images->count ? images->out[0] : NULL, stream,
+                              job->plan->out.width && images->count ? images->out[0] : NULL, stream,
                               results, error);
     free(pairs);
     if (status || !out_results)
@@ -233,25 +213,12 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Pass the measurements of image `image` of a part to the measure of its task. */
-static gf_status device_deliver(const gf_device_part *part, uint64_t image, gf_task *task,
-                                gf_error *error) {
-    const gf_measure *measure = task->chain->filter->measure;
-    const gf_plan *plan = task->plan;
-    gf_status status = GF_OK;
-    if (part->records.data) {
-        const uint64_t height = plan->in.height;
-        const gf_rows rows = {part->records.data + image * height * part->records.stride,
-                              part->records.stride, 0, height};
-        status = measure->rows(plan, task->data, &rows, error);
-    }
-    if (!status && part->payload)
-        status = measure->payload(plan, task->data, part->payload, error);
-    return status ? status : measure->finish(plan, task->data, part->state, error);
-}
-
+/* Pass the measurements of an image of a part to a measure, and make its result. */
 static gf_status device_make_result(const gf_device_job *job, const gf_device_part *part,
                                     uint64_t image, gf_result **result, gf_error *error) {
+    const gf_measure *measure = job->chain.filter->measure;
+    const uint64_t height = job->plan->in.height;
+    const size_t record = part->records.stride;
     const bool samples = job->chain.samples_path != NULL;
     gf_task task = {.chain = &job->chain,
                     .inputs = {.name = "device memory"},
@@ -261,8 +228,14 @@ static gf_status device_make_result(const gf_device_job *job, const gf_device_pa
     gf_status status = gf_chain_plan(&job->chain, &job->plan->in, &task.plan, error);
     if (!status)
         status = gf_task_open_measure(&task, error);
+    if (!status && part->records.data) {
+        const gf_rows rows = {part->records.data + image * height * record, record, 0, height};
+        status = measure->rows(task.plan, task.data, &rows, error);
+    }
+    if (!status && part->payload)
+        status = measure->payload(task.plan, task.data, part->payload, error);
     if (!status)
-        status = device_deliver(part, image, &task, error);
+        status = measure->finish(task.plan, task.data, part->state, error);
     if (!status)
         status = gf_task_make_result(&task, result, error);
     gf_task_end(&task);
@@ -308,9 +281,14 @@ gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error) {
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-static gf_status device_check_png(const gf_format *format, uint64_t count, const gf_pixels *in,
-                                  const gf_buffer *out, gf_error *error) {
+gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint64_t count,
+                               const gf_pixels *in, gf_buffer *out, void *stream, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     const char *name = "encode_png";
+    const gf_device_encoding call = {format, count, in, out, NULL, gf_engine_threads(engine),
+                                     stream};
+    const gf_backend *backend;
+    void *state;
     gf_status status = gf_format_check(format, "device memory", error);
     if (!status && format->type == GF_F32)
         status = gf_fail(error, GF_USAGE,
@@ -325,17 +303,6 @@ static gf_status device_check_png(const gf_format *format, uint64_t count, const
             gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, in ? "outputs" : "images");
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_pixels_check(name, "image", format, in[i], error);
-    return status;
-}
-
-gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint64_t count,
-                               const gf_pixels *in, gf_buffer *out, void *stream, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    const gf_device_encoding call = {format, count, in, out, NULL, gf_engine_threads(engine),
-                                     stream};
-    const gf_backend *backend;
-    void *state;
-    gf_status status = device_check_png(format, count, in, out, error);
     if (!status)
         status = gf_engine_device(engine, &backend, &state, error);
     return status || count == 0 ? status : backend->png->encode(state, &call, error);
@@ -352,51 +319,34 @@ gf_status gf_png_format(const void *file, size_t size, gf_format *format, gf_err
     return GF_OK;
 }
 
-static bool device_decodes_always;
-
-void gf_device_decode_always(bool always) {
-    device_decodes_always = always;
-}
-
-bool gf_device_decodes_always(void) {
-    return device_decodes_always;
-}
-
-static gf_status device_check_files(uint64_t count, const gf_buffer *files,
-                                    const gf_format *formats, const gf_out_pixels *out,
-                                    gf_error *error) {
-    const char *name = "decode_png";
-    gf_status status = GF_OK;
-    if (!files || !formats || !out)
-        return gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name,
-                       !files     ? "files"
-                       : !formats ? "formats"
-                                  : "images");
-    for (uint64_t i = 0; i < count && !status; i++) {
-        status = gf_format_check(&formats[i], "device memory", error);
-        if (!status && !files[i].data)
-            status = gf_fail(error, GF_USAGE, "%s: the file is NULL", name);
-        if (!status)
-            status = gf_pixels_check(name, "image", &formats[i],
-                                     (gf_pixels){out[i].data, out[i].stride}, error);
-    }
-    return status;
-}
+bool gf_device_decodes_always;
 
 gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffer *files,
                                const gf_format *formats, const gf_out_pixels *out, void *stream,
                                gf_error *errors, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
+    const char *name = "decode_png";
+    const char *missing = !files ? "files" : !formats ? "formats" : !out ? "images" : NULL;
     const gf_backend *backend;
     void *state;
-    gf_status status = count ? device_check_files(count, files, formats, out, error) : GF_OK;
+    gf_status status = GF_OK;
+    if (count && missing)
+        return gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, missing);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        const gf_pixels image = {out[i].data, out[i].stride};
+        status = gf_format_check(&formats[i], "device memory", error);
+        if (!status && !files[i].data)
+            status = gf_fail(error, GF_USAGE, "%s: the file is NULL", name);
+        if (!status)
+            status = gf_pixels_check(name, "image", &formats[i], image, error);
+    }
     if (!status)
         status = gf_engine_device(engine, &backend, &state, error);
     if (status || count == 0)
         return status;
     gf_error *own = errors ? errors : calloc((size_t)count, sizeof *own);
     if (!own)
-        return gf_fail_memory(error, "decode_png", count * sizeof *own, "the errors");
+        return gf_fail_memory(error, name, count * sizeof *own, "the errors");
     for (uint64_t i = 0; i < count; i++)
         own[i].status = GF_OK;
     const gf_device_decoding call = {.count = count,
@@ -406,14 +356,10 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
                                      .formats = formats,
                                      .errors = own,
                                      .threads = gf_engine_threads(engine),
-                                     .always = device_decodes_always};
+                                     .always = gf_device_decodes_always};
     status = backend->png->decode(state, &call, error);
     for (uint64_t i = 0; i < count && !status && !errors; i++)
-        if (own[i].status) {
-            status = own[i].status;
-            if (error)
-                *error = own[i];
-        }
+        status = gf_return_error(&own[i], error);
     if (!errors)
         free(own);
     return status;
@@ -421,47 +367,30 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
 
 /* ---- jobs of an engine ----------------------------------------------------------------------- */
 
-#define GF_KEPT_JOBS 16
-
-/* Jobs of gf_run_device, the most recently used first. */
-typedef struct gf_device_jobs {
-    size_t count;
-    gf_device_job *list[GF_KEPT_JOBS];
-} gf_device_jobs;
-
-static void device_free_jobs(gf_device_jobs *jobs) {
-    for (size_t i = 0; i < jobs->count; i++)
-        gf_device_job_free(jobs->list[i]);
-    free(jobs);
-}
-
 /* Find or create the job of a chain, and move it to the front. */
 static gf_status device_find_job(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                                  gf_device_job **out, gf_error *error) {
-    if (!engine->jobs && !(engine->jobs = calloc(1, sizeof *engine->jobs)))
-        return gf_fail_memory(error, chain->filter->info.name, sizeof *engine->jobs, "a job");
-    engine->free_jobs = device_free_jobs;
-    gf_device_jobs *jobs = engine->jobs;
-    gf_device_job *found = NULL;
+    gf_device_job **jobs = engine->jobs, *found = NULL;
     size_t at = 0;
-    for (; at < jobs->count && !found; at++)
-        if (jobs->list[at]->chain.filter == chain->filter &&
-            gf_format_equal(&jobs->list[at]->plan->in, format) &&
-            gf_settings_same(jobs->list[at]->chain.settings, chain->settings))
-            found = jobs->list[at];
+    for (; at < engine->job_count && !found; at++)
+        if (jobs[at]->chain.filter == chain->filter &&
+            gf_format_equal(&jobs[at]->plan->in, format) &&
+            gf_settings_same(jobs[at]->chain.settings, chain->settings))
+            found = jobs[at];
     if (!found) {
         gf_chain kept = *chain;
         kept.own = NULL; /* the job copies the settings */
         const gf_status status = device_new(engine, &kept, format, &found, error);
         if (status)
             return status;
-        if (jobs->count == GF_KEPT_JOBS)
-            gf_device_job_free(jobs->list[--jobs->count]);
-        at = ++jobs->count;
+        engine->free_job = gf_device_job_free;
+        if (engine->job_count == GF_KEPT_JOBS)
+            gf_device_job_free(jobs[--engine->job_count]);
+        at = ++engine->job_count;
     }
     while (--at > 0)
-        jobs->list[at] = jobs->list[at - 1];
-    *out = jobs->list[0] = found;
+        jobs[at] = jobs[at - 1];
+    *out = jobs[0] = found;
     return GF_OK;
 }
 

@@ -121,61 +121,55 @@ void gf_partial_free(gf_partial *partial) {
     free(partial);
 }
 
-/* Reserve space in the log for more bytes. */
-static gf_status partial_reserve(gf_partial *partial, uint64_t bytes, gf_error *error) {
-    const uint64_t needed = partial->head.log_bytes + bytes;
-    if (needed <= partial->capacity)
-        return GF_OK;
-    const uint64_t capacity = needed + needed / 2;
-    unsigned char *log = realloc(partial->log, (size_t)capacity);
-    if (!log)
-        return gf_fail_memory(error, partial->filter->info.name, capacity, "the measurement");
-    partial->log = log;
-    partial->capacity = capacity;
-    return GF_OK;
-}
-
-static void partial_append(gf_partial *partial, const void *data, uint64_t bytes) {
-    memcpy(partial->log + partial->head.log_bytes, data, (size_t)bytes);
-    partial->head.log_bytes += bytes;
+/* Append bytes to the log. Return where they are to be written; NULL if out of memory. */
+static unsigned char *partial_extend(gf_partial *partial, uint64_t bytes, gf_error *error) {
+    const uint64_t used = partial->head.log_bytes, needed = used + bytes;
+    if (needed > partial->capacity || !partial->log) {
+        const uint64_t capacity = needed + needed / 2 + 1;
+        unsigned char *log = realloc(partial->log, (size_t)capacity);
+        if (!log) {
+            gf_set_memory_error(error, partial->filter->info.name, capacity, "the measurement");
+            return NULL;
+        }
+        partial->log = log;
+        partial->capacity = capacity;
+    }
+    partial->head.log_bytes = needed;
+    return partial->log + used;
 }
 
 /* ---- the measure: appends records and payloads to the log ------------------------------------ */
 
-/* Begin an entry. */
-static gf_status partial_add_entry(gf_partial *partial, gf_partial_entry entry, gf_error *error) {
+/* Begin an entry. Return where its bytes are to be written. */
+static unsigned char *partial_add_entry(gf_partial *partial, gf_partial_entry entry,
+                                        gf_error *error) {
     const uint64_t bytes = sizeof entry + entry.bytes;
-    gf_status status = gf_check_memory(partial->head.log_bytes + bytes, partial->max_log,
-                                       partial->filter->info.name, "the partial result", error);
-    if (!status)
-        status = partial_reserve(partial, bytes, error);
-    if (!status)
-        partial_append(partial, &entry, sizeof entry);
-    return status;
+    if (gf_check_memory(partial->head.log_bytes + bytes, partial->max_log,
+                        partial->filter->info.name, "the partial result", error))
+        return NULL;
+    unsigned char *at = partial_extend(partial, bytes, error);
+    return at ? (unsigned char *)memcpy(at, &entry, sizeof entry) + sizeof entry : NULL;
 }
 
 static gf_status partial_rows(const gf_plan *plan, void *data, const gf_rows *rows,
                               gf_error *error) {
-    gf_partial *partial = data;
-    const gf_status status = partial_add_entry(
-        partial, (gf_partial_entry){rows->rows, rows->rows * plan->record}, error);
-    for (uint64_t y = rows->y0; y < rows->y0 + rows->rows && !status; y++)
-        partial_append(partial, gf_row(rows, y), plan->record);
-    return status;
+    const gf_partial_entry entry = {rows->rows, rows->rows * plan->record};
+    unsigned char *at = partial_add_entry(data, entry, error);
+    for (uint64_t y = 0; y < rows->rows && at; y++)
+        memcpy(at + y * plan->record, gf_row(rows, rows->y0 + y), plan->record);
+    return at ? GF_OK : GF_FAILED;
 }
 
 /* Append a payload, padded to a multiple of 8 bytes to keep the log aligned. */
 static gf_status partial_payload(const gf_plan *plan, void *data, const void *payload,
                                  gf_error *error) {
-    static const unsigned char zeros[8];
-    gf_partial *partial = data;
-    const uint64_t used = partial->filter->payload->used(plan, payload);
+    const size_t used = plan->filter->payload->used(plan, payload);
     const gf_partial_entry entry = {0, (used + 7) & ~UINT64_C(7)};
-    const gf_status status = partial_add_entry(partial, entry, error);
-    if (status)
-        return status;
-    partial_append(partial, payload, used);
-    partial_append(partial, zeros, entry.bytes - used);
+    unsigned char *at = partial_add_entry(data, entry, error);
+    if (!at)
+        return GF_FAILED;
+    memcpy(at, payload, used);
+    memset(at + used, 0, (size_t)entry.bytes - used);
     return GF_OK;
 }
 
@@ -244,54 +238,40 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
 
 /* Reject images and ranges that cannot be processed in ranges of rows. */
 static gf_status partial_check(const gf_task *task, const gf_rows_range *range, gf_error *error) {
-    if (task->inputs.type.linear || task->inputs.premultiplied)
-        return gf_fail(error, GF_USAGE,
-                       "%s: ranges of rows do not support --linear and --premultiply; run the "
-                       "image as a whole",
-                       task->inputs.name);
-    if (task->plan->measure_first && task->plan->in.type != task->inputs.file_type)
-        return gf_fail(
-            error, GF_USAGE,
-            "%s: %s measures the samples of the file, not those of --depth; run the image "
-            "as a whole",
-            task->inputs.name, task->plan->measure_first->filter->info.name);
-    if (task->plan->measure_first && task->chain->filter->measure)
-        return gf_fail(
-            error, GF_USAGE,
-            "%s: --range data reads the image twice; run it as a whole, or give --range LO,HI",
-            task->inputs.name);
-    if (task->inputs.left_out && task->chain->filter->nodata == GF_NODATA_ZERO)
-        return gf_fail(error, GF_USAGE,
-                       "%s: the means of ranges of rows do not leave out samples with the nodata "
-                       "value; run the image as a whole, or with --nodata none",
-                       task->inputs.name);
-    if (task->more_pages)
-        return gf_fail(error, GF_USAGE,
-                       "%s: ranges of rows are those of one page; choose it, or run the file as a "
-                       "whole",
-                       task->inputs.name);
-    if (task->plan->ordered)
-        return gf_fail(error, GF_USAGE,
-                       "%s: the sums depend on the order of rows; run the image as a whole",
-                       task->inputs.name);
-    bool held = false, seeks = gf_inputs_can_restart(&task->inputs);
-    for (uint32_t i = 0; i < task->inputs.count; i++) {
-        const gf_source *source = task->inputs.sources[i];
+    const gf_inputs *inputs = &task->inputs;
+    const gf_plan *plan = task->plan, *first = plan->measure_first;
+    const char *subject = "", *why = NULL;
+    bool held = false, seeks = gf_inputs_can_restart(inputs);
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const gf_source *source = inputs->sources[i];
         held = held || source->held;
         seeks = seeks && source->ops->seek && !gf_memory_source_is(source);
     }
-    if (held)
-        return gf_fail(error, GF_USAGE,
-                       "%s: an image that is turned is held in memory; run it as a whole",
-                       task->inputs.name);
-    if (!seeks)
-        return gf_fail(
-            error, GF_USAGE,
-            "%s: rows cannot be read at random in this format; use PNM, PAM, PFM, NPY or TIFF",
-            task->inputs.name);
-    if (range->first > range->end || range->end > gf_plan_rows(task->plan))
+    if (inputs->type.linear || inputs->premultiplied) {
+        why = "ranges of rows do not support --linear and --premultiply; run the image as a whole";
+    } else if (first && plan->in.type != inputs->file_type) {
+        subject = first->filter->info.name;
+        why = " measures the samples of the file, not those of --depth; run the image as a whole";
+    } else if (first && plan->filter->measure) {
+        why = "--range data reads the image twice; run it as a whole, or give --range LO,HI";
+    } else if (inputs->left_out && plan->filter->nodata == GF_NODATA_ZERO) {
+        why =
+            "the means of ranges of rows do not leave out samples with the nodata value; run the "
+            "image as a whole, or with --nodata none";
+    } else if (task->more_pages) {
+        why = "ranges of rows are those of one page; choose it, or run the file as a whole";
+    } else if (plan->ordered) {
+        why = "the sums depend on the order of rows; run the image as a whole";
+    } else if (held) {
+        why = "an image that is turned is held in memory; run it as a whole";
+    } else if (!seeks) {
+        why = "rows cannot be read at random in this format; use PNM, PAM, PFM, NPY or TIFF";
+    }
+    if (why)
+        return gf_fail(error, GF_USAGE, "%s: %s%s", inputs->name, subject, why);
+    if (range->first > range->end || range->end > gf_plan_rows(plan))
         return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
-                       task->inputs.name, gf_plan_rows(task->plan));
+                       inputs->name, gf_plan_rows(plan));
     return GF_OK;
 }
 
@@ -352,51 +332,42 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
     return status;
 }
 
-/* Run a range of an image that is open. */
-static gf_status partial_run(gf_task *task, const gf_rows_range *range, gf_partial **partial,
-                             gf_error *error) {
-    const gf_chain *chain = task->chain;
-    gf_status status = partial_check(task, range, error);
-    if (!status)
-        status = partial_refine(task, range->before, error);
-    if (!status)
-        status = partial_new(chain, &task->plan->in, partial, error);
-    if (status)
-        return status;
-    gf_partial_head *head = &(*partial)->head;
-    head->first = range->first;
-    head->end = range->end;
-    head->files = partial_digest_files(&task->inputs);
-    if (range->end == range->first)
-        return GF_OK;
-    if (range->file)
-        status = gf_sink_open_part(chain->out_path, range->file, &task->stored, range->first,
-                                   &chain->options, task->threads, &task->sink, error);
-    if (!status && task->sink)
-        status = gf_task_convert_sink(task, error);
-    return status ? status : partial_stream(task, range, *partial, error);
-}
-
 gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range *range,
-                      gf_partial **partial, gf_outcome *outcome, gf_error *error) {
+                      gf_partial **out, gf_outcome *outcome, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
+    gf_partial *partial = NULL;
     gf_chain chain;
     gf_made made;
-    *partial = NULL;
     gf_status status = gf_chain_open_files(job, &chain, error);
     gf_task task = gf_task_begin(engine, &chain, &made);
     if (!status)
         status = gf_task_open_files(&task, error);
     if (!status)
-        status = partial_run(&task, range, partial, error);
+        status = partial_check(&task, range, error);
+    if (!status)
+        status = partial_refine(&task, range->before, error);
+    if (!status)
+        status = partial_new(&chain, &task.plan->in, &partial, error);
+    const bool has_rows = !status && range->end > range->first;
+    if (!status) {
+        partial->head.first = range->first;
+        partial->head.end = range->end;
+        partial->head.files = partial_digest_files(&task.inputs);
+    }
+    if (has_rows && range->file)
+        status = gf_sink_open_part(chain.out_path, range->file, &task.stored, range->first,
+                                   &chain.options, task.threads, &task.sink, error);
+    if (!status && task.sink)
+        status = gf_task_convert_sink(&task, error);
+    if (!status && has_rows)
+        status = partial_stream(&task, range, partial, error);
     gf_task_end(&task);
     if (outcome)
         gf_made_return(&made, &chain, outcome);
     gf_chain_close(&chain);
-    if (status) {
-        gf_partial_free(*partial);
-        *partial = NULL;
-    }
+    if (status)
+        gf_partial_free(partial);
+    *out = status ? NULL : partial;
     return status;
 }
 
@@ -404,18 +375,19 @@ gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range 
 
 gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error) {
     const gf_partial_head *a = &partial->head, *b = &next->head;
+    const char *name = partial->filter->info.name;
     if (partial->filter != next->filter || a->settings != b->settings ||
         !gf_format_equal(&a->in, &b->in) || a->end != b->first)
         return gf_fail(error, GF_USAGE,
                        "%s: a partial result belongs to another job, or its rows do not follow",
-                       partial->filter->info.name);
+                       name);
     if (a->files != b->files)
-        return partial_fail_files(partial->filter->info.name, error);
-    const gf_status status = partial_reserve(partial, b->log_bytes, error);
-    if (status)
-        return status;
+        return partial_fail_files(name, error);
+    unsigned char *log = partial_extend(partial, b->log_bytes, error);
+    if (!log)
+        return GF_FAILED;
     if (b->log_bytes)
-        partial_append(partial, next->log, b->log_bytes);
+        memcpy(log, next->log, (size_t)b->log_bytes);
     if (a->state_bytes)
         partial->filter->measure->merge(partial->plan, partial->state, next->state);
     partial->head.end = b->end;
@@ -436,36 +408,20 @@ void gf_partial_write(const gf_partial *partial, void *bytes) {
     memcpy(bytes, &head, sizeof head);
 }
 
-/* Fill in a partial result of the same job from serialized data, which begins with `head`. */
-static gf_status partial_fill(gf_partial *partial, const gf_partial_head *head,
-                              const unsigned char *data, size_t size, gf_error *error) {
-    const char *name = partial->filter->info.name;
-    if (head->state_bytes != partial->head.state_bytes || head->log_bytes > size ||
-        size != head->state_bytes + head->log_bytes || head->check != partial_digest(0, data, size))
-        return gf_fail(error, GF_FAILED, "%s: the partial result is damaged", name);
-    const gf_status status = partial_reserve(partial, head->log_bytes, error);
-    if (status)
-        return status;
-    memcpy(partial->state, data, (size_t)head->state_bytes);
-    if (head->log_bytes)
-        partial_append(partial, data + head->state_bytes, head->log_bytes);
-    partial->head.first = head->first;
-    partial->head.end = head->end;
-    partial->head.files = head->files;
-    return GF_OK;
-}
-
-gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_partial **partial,
+gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_partial **out,
                           gf_error *error) {
     gf_partial_head head;
+    gf_partial *partial = NULL;
     gf_chain chain;
-    *partial = NULL;
+    unsigned char *log = NULL;
     gf_status status = gf_chain_open(job, &chain, error);
     const char *name = status ? NULL : chain.filter->info.name;
+    const unsigned char *data = (const unsigned char *)bytes + sizeof head;
     if (!status && size < sizeof head)
         status = gf_fail(error, GF_FAILED, "%s: the partial result is truncated", name);
     if (!status) {
         memcpy(&head, bytes, sizeof head);
+        size -= sizeof head;
         if (strncmp(head.filter, name, sizeof head.filter) != 0 ||
             head.settings != partial_digest_settings(&chain))
             status =
@@ -474,15 +430,22 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
     if (!status)
         status = gf_format_check(&head.in, "a partial result", error);
     if (!status)
-        status = partial_new(&chain, &head.in, partial, error);
-    if (!status)
-        status = partial_fill(*partial, &head, (const unsigned char *)bytes + sizeof head,
-                              size - sizeof head, error);
-    gf_chain_close(&chain);
-    if (status) {
-        gf_partial_free(*partial);
-        *partial = NULL;
+        status = partial_new(&chain, &head.in, &partial, error);
+    if (!status &&
+        (head.state_bytes != partial->head.state_bytes || head.log_bytes > size ||
+         size != head.state_bytes + head.log_bytes || head.check != partial_digest(0, data, size)))
+        status = gf_fail(error, GF_FAILED, "%s: the partial result is damaged", name);
+    if (!status && !(log = partial_extend(partial, head.log_bytes, error)))
+        status = GF_FAILED;
+    if (!status) {
+        memcpy(partial->state, data, (size_t)head.state_bytes);
+        memcpy(log, data + head.state_bytes, (size_t)head.log_bytes);
+        partial->head = head;
     }
+    gf_chain_close(&chain);
+    if (status)
+        gf_partial_free(partial);
+    *out = status ? NULL : partial;
     return status;
 }
 

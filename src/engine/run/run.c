@@ -14,71 +14,32 @@
 #include "io/file/output.h"
 #include "io/stream/memory.h"
 
-/* Add what the sink of an image has counted and omitted to the report. */
-static void run_report_sink(const gf_task *task) {
-    gf_step_report *output = &task->made->steps[task->chain->output];
-    const gf_source *source = task->inputs.sources[0];
-    const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
-    output->counted = task->sink->counts_clipped
-                          ? stored->width * stored->height * gf_measured_channels(stored)
-                          : 0;
-    output->clipped = task->sink->clipped;
-    gf_remarks_add(&task->made->report.remarks, &task->sink->remarks);
-    if (task->with_metadata)
-        output->dropped = source->dropped | task->sink->dropped |
-                          gf_metadata_lost(&source->metadata, task->sink->form);
-    gf_task_report_stored(task);
-}
-
 /* Finish the sink, or its page, and add the time: a threaded sink does most of its work after the
- * last row. */
+ * last row. Report what it has counted and omitted. */
 static gf_status run_finish_sink(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     gf_busy *busy = &task->made->report.busy[GF_ENCODING];
+    gf_step_report *output = &task->made->steps[task->chain->output];
+    const gf_source *source = task->inputs.sources[0];
+    const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
     const double began = gf_now();
     const gf_status status = (task->more_pages ? sink->end_page : sink->ops->finish)(
         sink, gf_task_metadata(task), error);
     *busy = sink->threads ? (gf_busy){sink->busy_seconds, sink->threads}
                           : (gf_busy){busy->seconds + gf_now() - began, 1};
-    run_report_sink(task);
-    return status;
-}
-
-/* Complete the sample file and the result, after the measure has received everything. */
-static gf_status run_finish_result(gf_task *task, gf_error *error) {
-    gf_status status = task->samples ? gf_sample_sink_finish(task->samples, error) : GF_OK;
-    return status ? status : gf_task_make_result(task, &task->made->results[0], error);
-}
-
-/* Compute the image, or its page, and the result, and write all outputs under temporary names. */
-static gf_status run_compute(gf_task *task, gf_error *error) {
-    gf_status status = gf_task_refine(task, error);
-    if (!status)
-        status = gf_task_stream(task, error);
-    if (!status && task->sink)
-        status = gf_task_update_metadata(task, error);
-    if (!status && task->sink)
-        status = run_finish_sink(task, error);
-    if (!status)
-        status = run_finish_result(task, error);
-    gf_task_report_input(task);
-    task->made->report.total_seconds = gf_now() - task->began;
+    output->counted =
+        sink->counts_clipped ? stored->width * stored->height * gf_measured_channels(stored) : 0;
+    output->clipped = sink->clipped;
+    gf_remarks_add(&task->made->report.remarks, &sink->remarks);
+    if (task->with_metadata)
+        output->dropped =
+            source->dropped | sink->dropped | gf_metadata_lost(&source->metadata, sink->form);
+    gf_task_report_stored(task);
     return status;
 }
 
 void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
     *(gf_output **)ready->outputs = file;
-}
-
-/* Note what happened to samples that the output cannot have or that were left out. */
-static void run_note_samples(const gf_task *task, gf_remarks *remarks) {
-    if (remarks->outside)
-        gf_note(remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped", remarks->outside);
-    if (remarks->nodata)
-        gf_note(remarks, "%" PRIu64 " samples have the nodata value of %s file%s", remarks->nodata,
-                task->inputs.count > 1 ? "a" : "the",
-                task->chain->filter->nodata ? " and are left out; --nodata none measures them"
-                                            : ", and are treated as others");
 }
 
 /* Call options->ready, which may add an output of the caller, then rename all outputs. Free the
@@ -87,6 +48,7 @@ static gf_status run_publish(gf_task *task, gf_error *error) {
     const gf_file_options *options = &task->chain->options;
     gf_made *made = task->made;
     gf_step_report *output = &made->steps[task->chain->output];
+    gf_remarks *remarks = &made->report.remarks;
     gf_output *outputs[3], *extra = NULL;
     size_t count = 0;
     gf_status status = GF_OK;
@@ -96,7 +58,13 @@ static gf_status run_publish(gf_task *task, gf_error *error) {
         outputs[count++] = gf_sample_sink_output(task->samples);
     for (size_t i = 0; i < count; i++)
         output->out_bytes += gf_output_bytes(outputs[i]);
-    run_note_samples(task, &made->report.remarks);
+    if (remarks->outside)
+        gf_note(remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped", remarks->outside);
+    if (remarks->nodata)
+        gf_note(remarks, "%" PRIu64 " samples have the nodata value of %s file%s", remarks->nodata,
+                task->inputs.count > 1 ? "a" : "the",
+                task->chain->filter->nodata ? " and are left out; --nodata none measures them"
+                                            : ", and are treated as others");
     if (options->ready) {
         output->file = task->sink ? gf_output_pending_path(task->sink->output) : NULL;
         const gf_outcome outcome = gf_made_outcome(made);
@@ -129,10 +97,24 @@ typedef struct run_pages {
     size_t count;         /* computed pages */
 } run_pages;
 
-/* Note a computed page, and add its statistics to those of the pages before: formats, backend and
- * sizes are those of the first one. */
-static gf_status run_note_page(run_pages *pages, const gf_task *task, gf_error *error) {
-    const gf_made *page = task->made;
+/* Compute the image, or its page, and the result, and write all outputs under temporary names. Add
+ * the statistics to those of the pages before: formats, backend and sizes are those of the first
+ * one. */
+static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
+    gf_made *page = task->made;
+    gf_status status = gf_task_refine(task, error);
+    if (!status)
+        status = gf_task_stream(task, error);
+    if (!status && task->sink)
+        status = gf_task_update_metadata(task, error);
+    if (!status && task->sink)
+        status = run_finish_sink(task, error);
+    if (!status)
+        status = gf_task_make_result(task, &page->results[0], error);
+    gf_task_report_input(task);
+    page->report.total_seconds = gf_now() - task->began;
+    if (status)
+        return status;
     if (page->report.verified) {
         run_written *grown = realloc(pages->written, (pages->count + 1) * sizeof *grown);
         if (!grown)
@@ -150,27 +132,18 @@ static gf_status run_note_page(run_pages *pages, const gf_task *task, gf_error *
     return GF_OK;
 }
 
-/* Compare the rows of the finished file with those written. */
-static gf_status run_read_back(const run_pages *pages, const gf_task *task, gf_error *error) {
+/* Compute everything, then rename the outputs: none appears before all are complete. Before that,
+ * compare the rows of a verified file with those written. */
+static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) {
     gf_limits limits = task->inputs.limits;
     gf_page_place place = {0};
-    gf_status status = GF_OK;
+    gf_status status = run_compute(task, pages, error);
     limits.place = &place;
-    for (size_t i = 0; i < pages->count && pages->written && !status; i++) {
+    for (size_t i = 0; task->sink && pages->written && i < pages->count && !status; i++) {
+        const run_written *page = &pages->written[i];
         limits.page = (uint32_t)i + 1;
-        status = gf_read_back(task->sink, &pages->written[i].format, &limits,
-                              pages->written[i].digest, error);
+        status = gf_read_back(task->sink, &page->format, &limits, page->digest, error);
     }
-    return status;
-}
-
-/* Compute everything, then rename the outputs: none appears before all are complete. */
-static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) {
-    gf_status status = run_compute(task, error);
-    if (!status)
-        status = run_note_page(pages, task, error);
-    if (!status && task->sink)
-        status = run_read_back(pages, task, error);
     if (status) {
         gf_made_free_results(task->made);
         return status;
@@ -200,7 +173,7 @@ static gf_status run_prepare_sink(gf_task *task, gf_error *error) {
     const gf_status status = gf_task_convert_sink(task, error);
     if (status)
         return status;
-    task->sink_memory = task->sink->memory < task->memory ? task->sink->memory : task->memory;
+    task->sink_memory = gf_min(task->sink->memory, task->memory);
     task->memory -= task->sink_memory;
     return GF_OK;
 }
@@ -227,9 +200,7 @@ static gf_status run_open_outputs(gf_task *task, gf_error *error) {
 /* Compute a page that is not the last one, and open the next one. */
 static gf_status run_page(gf_task *task, run_pages *pages, gf_error *error) {
     const gf_chain *chain = task->chain;
-    gf_status status = run_compute(task, error);
-    if (!status)
-        status = run_note_page(pages, task, error);
+    gf_status status = run_compute(task, pages, error);
     if (status)
         return status;
     gf_task next = gf_task_begin(task->engine, chain, task->made);
@@ -284,20 +255,6 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
 
 /* ---- ranges of rows -------------------------------------------------------------------------- */
 
-/* Complete the image and the result of a task whose measurements are known. */
-static gf_status run_finish_rows(gf_task *task, const gf_partial *partial, gf_error *error) {
-    gf_status status = gf_chain_plan(task->chain, gf_partial_format(partial), &task->plan, error);
-    if (!status)
-        status = run_open_samples(task, error);
-    if (!status)
-        status = gf_task_open_measure(task, error);
-    if (!status && task->data)
-        status = gf_partial_deliver(partial, task->plan, task->data, error);
-    if (!status && task->sink)
-        status = run_finish_sink(task, error);
-    return status ? status : run_finish_result(task, error);
-}
-
 gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial *partial,
                          gf_rows_file *file, gf_outcome *outcome, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
@@ -310,10 +267,19 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial 
     for (uint32_t i = 0; outcome->steps && i < chain.steps; i++)
         made.steps[i] = outcome->steps[i];
     task.sink = file;
-    if (!status) {
-        task.inputs.name = chain.filter->info.name;
-        status = run_finish_rows(&task, partial, error);
-    }
+    task.inputs.name = status ? NULL : chain.filter->info.name;
+    if (!status)
+        status = gf_chain_plan(&chain, gf_partial_format(partial), &task.plan, error);
+    if (!status)
+        status = run_open_samples(&task, error);
+    if (!status)
+        status = gf_task_open_measure(&task, error);
+    if (!status && task.data)
+        status = gf_partial_deliver(partial, task.plan, task.data, error);
+    if (!status && task.sink)
+        status = run_finish_sink(&task, error);
+    if (!status)
+        status = gf_task_make_result(&task, &made.results[0], error);
     made.report.total_seconds += gf_now() - began;
     if (!status)
         status = run_publish(&task, error);
@@ -334,29 +300,34 @@ gf_status gf_check_overlap(const gf_plan *plan, const char *name, const gf_pixel
     return GF_OK;
 }
 
-/* Open the output image, if there is one. */
-static gf_status run_open_memory_sink(gf_task *task, uint64_t image, gf_error *error) {
-    const gf_chain *chain = task->chain;
-    const char *name = chain->filter->info.name;
-    if (!task->plan->out.width)
-        return GF_OK;
-    if (!chain->out || !chain->out[image].data)
-        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", name);
-    const gf_pixels in[] = {chain->in[0][image],
-                            chain->in[1] ? chain->in[1][image] : chain->in[0][image]};
-    const gf_status status =
-        gf_memory_sink(&task->plan->out, 1, &chain->out[image], &task->sink, error);
-    return status ? status : gf_check_overlap(task->plan, name, in, &chain->out[image], error);
-}
-
 gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                        uint64_t image, gf_made *made, gf_error *error) {
+    const gf_filter_info *info = &chain->filter->info;
     run_pages pages = {.count = 0};
     gf_task task = gf_task_begin(engine, chain, made);
+    gf_pixels in[2] = {{NULL, 0}};
+    gf_status status = GF_OK;
     task.images = chain->count - image;
-    gf_status status = gf_task_open_memory(&task, format, image, error);
+    task.keep_samples = task.buffer_samples = chain->samples_path != NULL;
+    for (uint32_t i = 0; i < info->inputs && !status; i++) {
+        in[i] = chain->in[i][image];
+        if (!in[i].data)
+            status = gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
+                             info->name, info->inputs);
+    }
     if (!status)
-        status = run_open_memory_sink(&task, image, error);
+        status = gf_inputs_open_memory(&task.inputs, info->inputs, format, 1,
+                                       (const gf_pixels *[]){&in[0], &in[1]}, error);
+    if (!status)
+        status = gf_chain_plan(chain, format, &task.plan, error);
+    const bool has_image = !status && task.plan->out.width;
+    if (has_image && (!chain->out || !chain->out[image].data))
+        status =
+            gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", info->name);
+    if (has_image && !status)
+        status = gf_memory_sink(&task.plan->out, 1, &chain->out[image], &task.sink, error);
+    if (has_image && !status)
+        status = gf_check_overlap(task.plan, info->name, in, &chain->out[image], error);
     if (!status)
         status = run_complete(&task, &pages, error);
     gf_task_end(&task);

@@ -152,23 +152,6 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     return status ? status : gf_task_update_metadata(task, error);
 }
 
-gf_status gf_task_open_memory(gf_task *task, const gf_format *format, uint64_t image,
-                              gf_error *error) {
-    const gf_chain *chain = task->chain;
-    const gf_filter_info *info = &chain->filter->info;
-    const gf_pixels *in[2] = {NULL};
-    task->keep_samples = task->buffer_samples = chain->samples_path != NULL;
-    for (uint32_t i = 0; i < info->inputs; i++) {
-        in[i] = chain->in[i] + image;
-        if (!in[i]->data)
-            return gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
-                           info->name, info->inputs);
-    }
-    const gf_status status =
-        gf_inputs_open_memory(&task->inputs, info->inputs, format, 1, in, error);
-    return status ? status : gf_chain_plan(chain, format, &task->plan, error);
-}
-
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
@@ -187,43 +170,36 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
 
 /* ---- measurement before the filter ----------------------------------------------------------- */
 
-/* Stream the image into the measure of another filter with this plan. *data stays open. */
-static gf_status task_measure(gf_task *task, const gf_plan *plan, void **data, gf_error *error) {
-    const gf_filter *filter = plan->filter;
-    const gf_measure_options keep = {.name = task->inputs.name};
-    gf_delivery delivery = {.plan = plan, .measure = filter->measure};
-    gf_pass pass = gf_task_pass(task, &delivery);
-    gf_status status =
-        gf_check_memory(plan->result_bytes, task->memory, task->inputs.name, "the result", error);
-    if (!status)
-        status = filter->measure->open(plan, &keep, data, error);
-    if (status)
-        return status;
-    delivery.data = *data;
-    pass.memory -= plan->result_bytes;
-    status = gf_pass_run(&pass, error);
-    task->watch.pass++;
-    return status;
-}
-
 gf_status gf_task_refine(gf_task *task, gf_error *error) {
     const gf_plan *first = task->plan->measure_first;
+    const char *name = task->inputs.name;
     void *data = NULL;
     if (!first)
         return GF_OK;
     assert(task->chain->filter->info.inputs == 1); /* for gf_inputs_buffer */
+    const gf_measure *measure = first->filter->measure;
+    const gf_measure_options keep = {.name = name};
     gf_status status = GF_OK;
     if (!gf_inputs_can_restart(&task->inputs))
         status = gf_inputs_buffer(&task->inputs, &task->memory,
                                   &task->made->report.busy[GF_DECODING], error);
     if (!status)
-        status = task_measure(task, first, &data, error);
+        status = gf_check_memory(first->result_bytes, task->memory, name, "the result", error);
+    if (!status)
+        status = measure->open(first, &keep, &data, error);
+    if (!status) {
+        gf_delivery delivery = {.plan = first, .measure = measure, .data = data};
+        gf_pass pass = gf_task_pass(task, &delivery);
+        pass.memory -= first->result_bytes;
+        status = gf_pass_run(&pass, error);
+        task->watch.pass++;
+    }
     if (!status)
         status = task->chain->filter->refine(task->plan, data, error);
     if (!status)
         status = gf_inputs_restart(&task->inputs, error);
     if (data)
-        first->filter->measure->close(data);
+        measure->close(data);
     return status;
 }
 
@@ -247,19 +223,6 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     return measure->open(task->plan, &keep, &task->data, error);
 }
 
-/* Return the sink's optional memory to the strips. Return false if there is none or on failure. */
-static bool task_spare(gf_task *task, gf_error *error) {
-    gf_sink *sink = task->sink;
-    if (!sink || !sink->shrink)
-        return false;
-    task->memory += task->sink_memory;
-    if (sink->shrink(sink, error))
-        return false;
-    task->sink_memory = sink->memory < task->memory ? sink->memory : task->memory;
-    task->memory -= task->sink_memory;
-    return true;
-}
-
 gf_status gf_task_stream(gf_task *task, gf_error *error) {
     gf_error failure = {0};
     gf_status status = gf_task_open_measure(task, error);
@@ -279,9 +242,16 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
     pass.encode = task->sink ? task->sink->cost : 0;
     pass.encode_threads = task->sink ? task->sink->threads : 0;
     status = gf_pass_run(&pass, &failure);
-    if (status == GF_FAILED && !pass.begun && task_spare(task, &failure)) {
-        pass.memory = task->memory;
-        status = gf_pass_run(&pass, &failure);
+    gf_sink *sink = task->sink;
+    if (status == GF_FAILED && !pass.begun && sink && sink->shrink) {
+        /* Use the sink's optional memory for the strips. */
+        task->memory += task->sink_memory;
+        if (!sink->shrink(sink, &failure)) {
+            task->sink_memory = gf_min(sink->memory, task->memory);
+            task->memory -= task->sink_memory;
+            pass.memory = task->memory;
+            status = gf_pass_run(&pass, &failure);
+        }
     }
     task->digest = task->sink && task->sink->converts ? task->sink->digest : delivery.digest;
     if (status && error)
@@ -290,10 +260,11 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
 }
 
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error) {
-    if (!task->data)
-        return GF_OK;
+    const gf_status status = task->samples ? gf_sample_sink_finish(task->samples, error) : GF_OK;
     gf_plan *plan = task->plan;
     void *data = task->data;
+    if (status || !data)
+        return status;
     task->plan = NULL;
     task->data = NULL;
     return gf_result_new(task->chain->filter, plan, data, result, error);

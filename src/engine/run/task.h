@@ -33,8 +33,8 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error);
 /* Resolve the steps of a job, and check its inputs and outputs in files. */
 gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *error);
 void gf_chain_close(gf_chain *chain);
-/* Check the paths of a chain. */
-gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error);
+/* Check the paths of a chain. output: the path of the image that the caller gave; NULL: none. */
+gf_status gf_chain_check_paths(const gf_chain *chain, const char *output, gf_error *error);
 /* Create the plan of the filter. */
 gf_status gf_chain_plan(const gf_chain *chain, const gf_format *in, gf_plan **plan,
                         gf_error *error);
@@ -99,9 +99,6 @@ void gf_task_end(gf_task *task);
 /* Open the input files of the filter and create the plan. Without an engine, only the chain and
  * threads of the task must be set. */
 gf_status gf_task_open_files(gf_task *task, gf_error *error);
-/* Open image `image` of the inputs in memory and create the plan. */
-gf_status gf_task_open_memory(gf_task *task, const gf_format *format, uint64_t image,
-                              gf_error *error);
 /* Return the metadata to write to the output. */
 const gf_metadata *gf_task_metadata(const gf_task *task);
 /* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
@@ -124,7 +121,8 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error);
 gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery);
 /* Stream the image into sink and measure. */
 gf_status gf_task_stream(gf_task *task, gf_error *error);
-/* Create the result of the measure, if there is one. It takes ownership of plan and data. */
+/* Complete the sample file and the result of the measure, if there is one. The result takes
+ * ownership of plan and data. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
 /* Write all rows, or the encoded image, to a sink. */
@@ -141,9 +139,6 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
 /* Run one image in memory, of `images` expected ones. */
 gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                        uint64_t image, gf_made *made, gf_error *error);
-/* Run all images of a chain in memory. results: one per image, or NULL. */
-gf_status gf_run_images(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                        gf_made *made, gf_result **results, gf_error *error);
 /* Run all images of a chain in device memory. results: one per image, or NULL. */
 gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                            void *stream, gf_result **results, gf_error *error);

@@ -218,7 +218,7 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
 }
 
 TEST(decodes_all_kinds) {
-    gf_device_decode_always(true);
+    gf_device_decodes_always = true;
     test_needs_gpu();
     AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 4711), rounds = test_rounds(80);
@@ -242,7 +242,7 @@ TEST(decodes_all_kinds) {
 
 /* Each file is damaged in several ways. */
 TEST(judges_damaged_files_as_the_cpu) {
-    gf_device_decode_always(true);
+    gf_device_decodes_always = true;
     test_needs_gpu();
     enum { FILES = 512, WAYS = 8 };
     AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
@@ -293,7 +293,7 @@ TEST(few_files_are_left_to_the_cpu) {
 
 /* Images and streams larger than the segments, rings and groups of the kernels. */
 TEST(decodes_large_files) {
-    gf_device_decode_always(true);
+    gf_device_decodes_always = true;
     test_needs_gpu();
     static const gf_format formats[] = {{1500, 1000, 3, GF_U8, false},
                                         {30001, 7, 4, GF_U16, true},
@@ -359,7 +359,7 @@ TEST(rejects_wrong_arguments) {
 
 /* Only some tests let the device decode files that the CPU would decode faster. */
 static int use_fastest(void **state) {
-    gf_device_decode_always(false);
+    gf_device_decodes_always = false;
     return 0;
 }
 

@@ -163,13 +163,13 @@ static int start(void **state) {
     backend.memory = &png_memory;
     backend.png = &png_device;
     gf_engine_stand_in(&backend);
-    gf_device_decode_always(true);
+    gf_device_decodes_always = true;
     return make_inputs(state);
 }
 
 static int stop(void **state) {
     gf_engine_stand_in(NULL);
-    gf_device_decode_always(false);
+    gf_device_decodes_always = false;
     assert_int_equal(taken_host, 0);
     free_workspaces();
     return remove_directory(state) || open_jobs;
