@@ -163,26 +163,17 @@ static bool schedule_take(gf_schedule *schedule, gf_schedule_worker *worker, gf_
 
 /* ---- what is left ---------------------------------------------------------------------------- */
 
-/* Return the number of items in a range of states. */
-static uint64_t schedule_count(const gf_schedule *schedule, gf_item_state first,
-                               gf_item_state last) {
-    uint64_t count = 0;
+/* Return the number of items, or drivers, in a range of states. */
+static uint64_t schedule_sum(const uint64_t *counts, unsigned first, unsigned last) {
+    uint64_t sum = 0;
     for (unsigned state = first; state <= last; state++)
-        count += schedule->counts[state];
-    return count;
-}
-
-static uint32_t schedule_drivers(const gf_schedule *schedule, gf_driver_state first,
-                                 gf_driver_state last) {
-    uint32_t count = 0;
-    for (unsigned state = first; state <= last; state++)
-        count += schedule->in_state[state];
-    return count;
+        sum += counts[state];
+    return sum;
 }
 
 /* Return the number of engines that are open or being opened. */
-static uint32_t schedule_engines(const gf_schedule *schedule) {
-    return schedule_drivers(schedule, GF_DRIVER_OPENING, GF_DRIVER_CLOSING);
+static uint64_t schedule_engines(const gf_schedule *schedule) {
+    return schedule_sum(schedule->in_state, GF_DRIVER_OPENING, GF_DRIVER_CLOSING);
 }
 
 static bool schedule_has_more(const gf_schedule *schedule) {
@@ -202,7 +193,7 @@ static bool schedule_may_begin(const gf_schedule *schedule) {
  * ends the steps that change files, and reports them. */
 static bool schedule_is_over(const gf_schedule *schedule) {
     const uint64_t *counts = schedule->counts;
-    const uint64_t ends = schedule_count(schedule, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
+    const uint64_t ends = schedule_sum(schedule->counts, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
     return schedule->aborted ? counts[GF_ITEM_WRITING] + ends == 0
                              : !schedule_has_more(schedule) && !counts[GF_ITEM_ASKING] &&
                                    schedule->begun == schedule->reported;
@@ -211,7 +202,8 @@ static bool schedule_is_over(const gf_schedule *schedule) {
 /* Return whether engines run PNG files, or may do so when they are open. */
 static bool schedule_reads_png(const gf_schedule *schedule) {
     return schedule->may_read_png &&
-           (schedule->starting || schedule_drivers(schedule, GF_DRIVER_BARE, GF_DRIVER_WRITING));
+           (schedule->starting ||
+            schedule_sum(schedule->in_state, GF_DRIVER_BARE, GF_DRIVER_WRITING));
 }
 
 /* Return whether there is a group to which files may be added. */
@@ -224,16 +216,7 @@ static bool schedule_has_group(const gf_schedule *schedule) {
 static uint64_t schedule_left(const gf_schedule *schedule) {
     const uint64_t expected = schedule->expected, begun = schedule->begun;
     return (expected > begun ? expected - begun : 0) +
-           schedule_count(schedule, GF_ITEM_NEW, GF_ITEM_UPLOADING);
-}
-
-/* Find out whether devices decode no other files of one stream: a device decodes a stream slowly,
- * but many at once. CPU threads would finish the files that are left before it finishes one. If
- * they do not run whole items, that is decided by the number of all files. */
-static void schedule_count_few(gf_schedule *schedule) {
-    const uint64_t files = schedule->with_cpu ? schedule_left(schedule) : schedule->expected;
-    if (schedule->parts == 1 && (double)files < schedule->few)
-        schedule->few_left = true;
+           schedule_sum(schedule->counts, GF_ITEM_NEW, GF_ITEM_UPLOADING);
 }
 
 /* Return whether coders may open a new item for devices, rather than leave it to CPU workers. In a
@@ -241,14 +224,14 @@ static void schedule_count_few(gf_schedule *schedule) {
  * after the start, and another process may be free to run the item. */
 static bool schedule_may_open(const gf_schedule *schedule) {
     const uint64_t *counts = schedule->counts;
-    const uint32_t engines =
+    const uint64_t engines =
         schedule->no_more_engines ? schedule_engines(schedule) : schedule->engines;
-    const uint64_t single = schedule_count(schedule, GF_ITEM_NEW, GF_ITEM_OPENED) +
-                            schedule_count(schedule, GF_ITEM_SINGLE, GF_ITEM_RUNNING);
+    const uint64_t single = schedule_sum(schedule->counts, GF_ITEM_NEW, GF_ITEM_OPENED) +
+                            schedule_sum(schedule->counts, GF_ITEM_SINGLE, GF_ITEM_RUNNING);
     return (counts[GF_ITEM_NEW] || schedule_may_begin(schedule)) && schedule_reads_png(schedule) &&
            (!schedule->with_cpu || (!schedule->few_left && schedule_has_group(schedule))) &&
            (counts[GF_ITEM_NEW] || !schedule->shared || single < engines) &&
-           schedule_count(schedule, GF_ITEM_UPLOADING, GF_ITEM_SINGLE) < schedule->max_images;
+           schedule_sum(schedule->counts, GF_ITEM_UPLOADING, GF_ITEM_SINGLE) < schedule->max_images;
 }
 
 /* ---- coders and CPU workers ------------------------------------------------------------------ */
@@ -335,7 +318,12 @@ static bool schedule_serve_coder(gf_schedule *schedule, gf_schedule_worker *work
     const gf_schedule_item *finished = schedule->queues[GF_ITEM_FINISHED].first;
     gf_schedule_item **opened = &schedule->queues[GF_ITEM_OPENED].first;
     gf_event event;
-    schedule_count_few(schedule);
+    /* Find out whether devices decode no other files of one stream: a device decodes a stream
+     * slowly, but many at once. CPU threads would finish the files that are left before it finishes
+     * one. If they do not run whole items, that is decided by the number of all files. */
+    const uint64_t files = schedule->with_cpu ? schedule_left(schedule) : schedule->expected;
+    if (schedule->parts == 1 && (double)files < schedule->few)
+        schedule->few_left = true;
     if (finished && !schedule->counts[GF_ITEM_REPORTING] &&
         (!schedule->window || schedule->aborted || finished->number == schedule->reported))
         return schedule_take(schedule, worker, GF_ITEM_FINISHED, GF_DO_REPORT);
@@ -366,7 +354,7 @@ static bool schedule_serve_coder(gf_schedule *schedule, gf_schedule_worker *work
 /* Return whether an additional engine has work: more items run on their own, or wait to, than there
  * are engines, or PNG files wait. */
 static bool schedule_needs_engine(const gf_schedule *schedule) {
-    const uint32_t engines = schedule_engines(schedule);
+    const uint64_t engines = schedule_engines(schedule);
     const uint64_t *counts = schedule->counts;
     const bool reads_png = schedule_reads_png(schedule);
     const uint64_t single = counts[GF_ITEM_SINGLE] + counts[GF_ITEM_RUNNING] +
@@ -377,26 +365,13 @@ static bool schedule_needs_engine(const gf_schedule *schedule) {
              !schedule_has_group(schedule)));
 }
 
-/* Return the memory that an engine should have. */
-static uint64_t schedule_wanted(const gf_schedule *schedule) {
-    return schedule->wanted_bytes < schedule->engine_bytes ? schedule->wanted_bytes
-                                                           : schedule->engine_bytes;
-}
-
 /* Return whether an empty engine should have memory, or more: a file waits for it. */
 static bool schedule_needs_memory(const gf_schedule *schedule, const gf_schedule_driver *driver) {
     const gf_schedule_item *opened = schedule->queues[GF_ITEM_OPENED].first;
-    const uint64_t wanted = schedule_wanted(schedule);
+    const uint64_t wanted = gf_min(schedule->wanted_bytes, schedule->engine_bytes);
     return (driver->state == GF_DRIVER_BARE && wanted) ||
            (driver->state == GF_DRIVER_EMPTY && opened && driver->size < wanted &&
             (driver->size < opened->bytes || driver->size < wanted / 2));
-}
-
-/* Return whether a group is complete: no files follow soon. */
-static bool schedule_group_is_ready(const gf_schedule *schedule, const gf_schedule_driver *driver) {
-    const bool more =
-        schedule_may_open(schedule) || schedule_count(schedule, GF_ITEM_NEW, GF_ITEM_UPLOADING) > 0;
-    return driver->uploading == 0 && (schedule->few_left || !more);
 }
 
 /* Return whether the device has room for a group. If it decoded all groups at once, they would end
@@ -414,10 +389,12 @@ static bool schedule_may_decode(const gf_schedule *schedule, uint32_t number) {
     return groups == 0 || (groups < MAX_DECODING && streams <= MAX_DECODING_STREAMS);
 }
 
-/* Begin to compute a group, if it is complete and the device has room. */
+/* Begin to compute a group, if it is complete and the device has room: no files follow soon. */
 static bool schedule_decode(gf_schedule *schedule, gf_schedule_worker *worker,
                             gf_schedule_driver *driver) {
-    if (driver->state == GF_DRIVER_FILLING && schedule_group_is_ready(schedule, driver))
+    const bool more = schedule_may_open(schedule) ||
+                      schedule_sum(schedule->counts, GF_ITEM_NEW, GF_ITEM_UPLOADING) > 0;
+    if (driver->state == GF_DRIVER_FILLING && !driver->uploading && (schedule->few_left || !more))
         schedule_turn(schedule, driver, GF_IS_CLOSED, GF_BY_DRIVER);
     if (driver->state != GF_DRIVER_FULL || driver->uploading ||
         !schedule_may_decode(schedule, (uint32_t)(driver - schedule->drivers)))
@@ -441,7 +418,7 @@ static gf_event schedule_drive(gf_schedule *schedule, gf_schedule_driver *driver
         return driver->uploading + driver->held ? GF_DO_NOTHING : GF_DO_CLOSE_ENGINE;
     if (schedule->starting || !schedule_needs_memory(schedule, driver))
         return GF_DO_NOTHING;
-    driver->wanted = schedule_wanted(schedule);
+    driver->wanted = gf_min(schedule->wanted_bytes, schedule->engine_bytes);
     driver->format = schedule->wanted_format;
     return GF_DO_ALLOCATE;
 }
@@ -451,7 +428,7 @@ static gf_event schedule_drive(gf_schedule *schedule, gf_schedule_driver *driver
  * others run its item: that frees memory for it. */
 static bool schedule_serve_driver(gf_schedule *schedule, gf_schedule_worker *worker,
                                   gf_schedule_driver *driver) {
-    const uint64_t unreported = schedule_count(schedule, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
+    const uint64_t unreported = schedule_sum(schedule->counts, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
     if (schedule->aborted)
         return false;
     if (driver->state == GF_DRIVER_ENCODING)
@@ -466,7 +443,7 @@ static bool schedule_serve_driver(gf_schedule *schedule, gf_schedule_worker *wor
     if (driver->state < GF_DRIVER_PLAIN || driver->state >= GF_DRIVER_LEAVING ||
         driver->state == GF_DRIVER_FULL || schedule->starting || schedule->with_cpu ||
         schedule->counts[GF_ITEM_RUNNING] >= schedule->engines ||
-        schedule_drivers(schedule, GF_DRIVER_LEAVING, GF_DRIVER_CLOSING))
+        schedule_sum(schedule->in_state, GF_DRIVER_LEAVING, GF_DRIVER_CLOSING))
         return false;
     /* Another process may be free to run an item of a shared list. */
     return schedule_take(schedule, worker, GF_ITEM_SINGLE, GF_DO_RUN) ||
@@ -476,20 +453,6 @@ static bool schedule_serve_driver(gf_schedule *schedule, gf_schedule_worker *wor
 }
 
 /* ---- ends of steps --------------------------------------------------------------------------- */
-
-/* Empty the group of a driver. Items that are not computed run on their own. */
-static void schedule_empty_group(gf_schedule *schedule, gf_schedule_driver *driver, bool done) {
-    gf_schedule_item *item = driver->group, *next;
-    driver->group = NULL;
-    driver->count = 0;
-    driver->streams = 0;
-    for (; item; item = next) {
-        const bool computed = done && item->computed;
-        next = item->next;
-        driver->held += computed;
-        schedule_move(schedule, item, computed ? GF_IS_DONE : GF_IS_REFUSED, GF_BY_DRIVER);
-    }
-}
 
 /* An upload has ended. The files of an engine that is left run on their own. */
 static void schedule_end_upload(gf_schedule *schedule, gf_schedule_item *item, gf_event result) {
@@ -536,12 +499,23 @@ static void schedule_end_item(gf_schedule *schedule, gf_schedule_item *item, gf_
 static void schedule_end_driver(gf_schedule *schedule, gf_schedule_driver *driver, gf_event step,
                                 gf_event result) {
     const bool is_first = driver < schedule->drivers + schedule->devices;
-    const uint64_t ended = schedule_count(schedule, GF_ITEM_FINISHED, GF_ITEM_REPORTING);
+    const uint64_t ended = schedule_sum(schedule->counts, GF_ITEM_FINISHED, GF_ITEM_REPORTING);
     schedule->starting -= step == GF_DO_OPEN_ENGINE && is_first;
     if (step == GF_DO_ALLOCATE)
         driver->size = result == GF_IS_DONE ? driver->wanted : 0;
-    if (result == GF_IS_LOST || step == GF_DO_ENCODE || result == GF_IS_REFUSED)
-        schedule_empty_group(schedule, driver, result == GF_IS_DONE);
+    if (result == GF_IS_LOST || step == GF_DO_ENCODE || result == GF_IS_REFUSED) {
+        /* Empty the group. Items that are not computed run on their own. */
+        gf_schedule_item *item = driver->group, *next;
+        driver->group = NULL;
+        driver->count = 0;
+        driver->streams = 0;
+        for (; item; item = next) {
+            const bool computed = result == GF_IS_DONE && item->computed;
+            next = item->next;
+            driver->held += computed;
+            schedule_move(schedule, item, computed ? GF_IS_DONE : GF_IS_REFUSED, GF_BY_DRIVER);
+        }
+    }
     schedule_turn(schedule, driver, result, GF_BY_DRIVER);
     if (driver->state == GF_DRIVER_WRITING && !driver->held)
         schedule_turn(schedule, driver, GF_IS_CLEAR, GF_BY_DRIVER);
@@ -573,25 +547,20 @@ void gf_schedule_done(gf_schedule *schedule, uint32_t number, gf_event result) {
 
 /* ---- the whole batch ------------------------------------------------------------------------- */
 
-/* Assign steps to coders. All are alike: if one has no work, the others have none. */
-static void schedule_serve_coders(gf_schedule *schedule, bool over) {
-    gf_schedule_worker *worker;
-    while ((worker = schedule->idle)) {
-        if (over)
-            schedule_assign(schedule, worker, GF_DO_END, NULL);
-        else if (!schedule_serve_coder(schedule, worker))
-            return;
-        schedule->idle = worker->idle;
-        worker->idle = NULL;
-    }
-}
-
 void gf_schedule_dispatch(gf_schedule *schedule) {
     const bool over = schedule_is_over(schedule);
     bool more = true; /* a step of a driver may permit another one of a coder, and conversely */
     while (more) {
-        schedule_serve_coders(schedule, over);
         more = false;
+        /* All coders are alike: if one has no work, the others have none. */
+        for (gf_schedule_worker *worker; (worker = schedule->idle);) {
+            if (over)
+                schedule_assign(schedule, worker, GF_DO_END, NULL);
+            else if (!schedule_serve_coder(schedule, worker))
+                break;
+            schedule->idle = worker->idle;
+            worker->idle = NULL;
+        }
         for (uint32_t i = 0; i < schedule->driver_count; i++) {
             gf_schedule_worker *worker = &schedule->workers[schedule->coders + i];
             if (!worker->step && over)

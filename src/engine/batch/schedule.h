@@ -183,7 +183,7 @@ typedef struct gf_schedule {
     /* Workers. */
     gf_schedule_worker *workers, *idle; /* idle: list of coders */
     gf_schedule_driver *drivers;
-    uint32_t in_state[GF_DRIVER_STATES]; /* number of drivers */
+    uint64_t in_state[GF_DRIVER_STATES]; /* number of drivers */
     uint32_t starting;                   /* devices whose first engine is being opened */
     bool no_more_engines;                /* open no additional engines */
 } gf_schedule;
