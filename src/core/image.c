@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <isa-l/crc64.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/error.h"
+#include "core/machine.h"
 
 const char *gf_type_name(gf_type type) {
     return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
@@ -90,25 +92,18 @@ bool gf_pixels_overlap(const gf_format *a_format, gf_pixels a, const gf_format *
 
 /* ---- alpha ----------------------------------------------------------------------------------- */
 
+GF_INLINE void image_copy_alpha(const gf_type type, const gf_format *format,
+                                const unsigned char *src, unsigned char *dst, uint64_t n) {
+    const uint64_t channels = format->channels;
+    const size_t bytes = gf_type_bytes(type);
+    for (uint64_t i = channels - 1; i < n * channels; i += channels)
+        memcpy(dst + i * bytes, src + i * bytes, bytes); /* every NaN keeps its bits */
+}
+
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
                       uint64_t n) {
-    const uint32_t channels = format->channels;
-    if (!gf_has_alpha(format))
-        return;
-    switch (format->type) {
-    case GF_U8:
-        for (uint64_t i = channels - 1; i < n * channels; i += channels)
-            dst[i] = src[i];
-        break;
-    case GF_U16:
-        for (uint64_t i = channels - 1; i < n * channels; i += channels)
-            ((uint16_t *)(void *)dst)[i] = ((const uint16_t *)(const void *)src)[i];
-        break;
-    case GF_F32: /* copy as integers, so that every NaN keeps its bits */
-        for (uint64_t i = channels - 1; i < n * channels; i += channels)
-            ((uint32_t *)(void *)dst)[i] = ((const uint32_t *)(const void *)src)[i];
-        break;
-    }
+    if (gf_has_alpha(format))
+        GF_BY_TYPE(format->type, image_copy_alpha, format, src, dst, n);
 }
 
 uint64_t gf_digest_rows(uint64_t digest, const gf_rows *rows, size_t bytes) {
