@@ -49,22 +49,19 @@ const gf_filter_cuda *gf_filter_kernels(const gf_filter *filter) {
     return NULL;
 }
 
-/* ---- file formats, one line each in src/io/codecs.def, in the order of the help ---------------
- */
+/* ---- file formats, one line each in src/io/codecs.def, in the order of the help -------------- */
 
 #define GF_CODEC(name) extern const gf_codec gf_##name##_codec;
 #include "io/codecs.def"
 #undef GF_CODEC
 
 const gf_codec *gf_codec_at(size_t index) {
-    static const struct {
-        const gf_codec *codec;
-    } codecs[] = {
-#define GF_CODEC(name) {&gf_##name##_codec},
+    static const gf_codec *const codecs[] = {
+#define GF_CODEC(name) &gf_##name##_codec,
 #include "io/codecs.def"
 #undef GF_CODEC
     };
-    return index < sizeof codecs / sizeof *codecs ? codecs[index].codec : NULL;
+    return index < sizeof codecs / sizeof *codecs ? codecs[index] : NULL;
 }
 
 /* ---- backends -------------------------------------------------------------------------------- */

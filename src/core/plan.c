@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "core/error.h"
-#include "core/settings.h"
 
 const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
     return &filter->info;

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* Values of parameters: parse text and check ranges. */
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,26 +167,22 @@ static const settings_type settings_types[] = {
     [GF_PARAM_TEXT] = {NULL, "", "", 0},
 };
 
-static gf_status settings_reject(const gf_param *param, const char *text, gf_error *error) {
-    const settings_type *type = &settings_types[param->type];
-    const char *gap = param->type == GF_PARAM_RANGE && param->choices ? ", or " : "";
-    char values[384] = "";
-    if (type->digits)
-        snprintf(values, sizeof values, "%.*g to %.*g", type->digits, param->min, type->digits,
-                 param->max);
-    else if (param->choices)
-        gf_join_choices(param->choices, values, sizeof values);
-    return gf_fail(error, GF_USAGE, "--%s '%s': %s%s%s%s", param->name, text, type->must, gap,
-                   values, type->rest);
-}
-
 static gf_status settings_assign(gf_settings *settings, size_t i, const char *text,
                                  gf_error *error) {
     const gf_param *param = &settings->params[i];
     const settings_type *type = &settings_types[param->type];
     gf_setting value = {0};
-    if (type->parse && !type->parse(param, text, &value))
-        return settings_reject(param, text, error);
+    if (type->parse && !type->parse(param, text, &value)) {
+        const char *gap = param->type == GF_PARAM_RANGE && param->choices ? ", or " : "";
+        char values[384] = "";
+        if (type->digits)
+            snprintf(values, sizeof values, "%.*g to %.*g", type->digits, param->min, type->digits,
+                     param->max);
+        else if (param->choices)
+            gf_join_choices(param->choices, values, sizeof values);
+        return gf_fail(error, GF_USAGE, "--%s '%s': %s%s%s%s", param->name, text, type->must, gap,
+                       values, type->rest);
+    }
     value.text = strdup(text);
     if (!value.text)
         return gf_fail(error, GF_FAILED, "--%s: out of memory for its value", param->name);

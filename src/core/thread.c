@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"

@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/settings.h"
-#include "core/thread.h"
-#include "io/codec.h"
-#include "io/png/png.h"
 
 static const gf_backend *stand_in;
 

@@ -8,10 +8,7 @@
 #include <sys/resource.h>
 
 #include "core/error.h"
-#include "core/filter.h"
-#include "core/thread.h"
 #include "engine/batch/png.h"
-#include "io/file/output.h"
 
 #define OTHER_FILES 32u /* files that a process has open in addition to those of a batch */
 

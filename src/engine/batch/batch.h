@@ -4,7 +4,6 @@
 
 #include "engine/engine.h"
 #include "engine/run/task.h"
-#include "io/png/png.h"
 
 /* Constant while the batch runs. */
 typedef struct gf_file_batch {

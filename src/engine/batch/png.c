@@ -4,13 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/filter.h"
 #include "io/file/input.h"
-#include "io/png/png.h"
 #include "io/stream/memory.h"
 
 /* Files that are read at the same time take at most a quarter of the memory. */

@@ -9,7 +9,6 @@
 
 #include "core/image.h"
 #include "core/machine.h"
-#include "gpufilter.h"
 
 #define GF_BATCH_MAX_THREADS GF_MAX_THREADS
 /* Maximum engines per device. Reading, computing and writing use three. */

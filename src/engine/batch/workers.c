@@ -6,15 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/thread.h"
-#include "engine/batch/batch.h"
 #include "engine/batch/png.h"
 #include "engine/batch/schedule.h"
-#include "io/file/output.h"
-#include "io/png/png.h"
-#include "io/stream/memory.h"
 
 #define MIN_AHEAD 64u /* minimum number of items in progress beyond an unreported one */
 /* Device memory of all engines, as a share of the free memory; and that of an encoder. */

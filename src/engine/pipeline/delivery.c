@@ -3,9 +3,7 @@
 
 #include <assert.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/image.h"
 
 static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_error *error) {
     const gf_measure *measure = delivery->measure;

@@ -1,9 +1,7 @@
 /* Division of an image into strips, and their layout in the ring. */
 #include "engine/pipeline/pipeline.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "core/error.h"
 #include "core/result.h"

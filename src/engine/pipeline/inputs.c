@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "io/codecs.h"
 #include "io/stream/convert.h"
 #include "io/stream/memory.h"
 

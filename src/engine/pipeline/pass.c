@@ -9,36 +9,8 @@
 
 #include "core/error.h"
 
-/* A pass and the backend that currently computes it. */
-typedef struct gf_attempt {
-    gf_pass *pass;
-    gf_verifier verifier; /* between stream and consumer, if verification is enabled */
-    gf_stream_job job;
-} gf_attempt;
-
-/* Stream the image to the consumer, through the verifier if enabled. */
-static gf_status attempt_run(gf_attempt *attempt, gf_stream_stop *stop, gf_error *error) {
-    const gf_pass *pass = attempt->pass;
-    gf_stream_job *job = &attempt->job;
-    gf_status status = GF_OK;
-    job->consumer = pass->consumer;
-    if (pass->engine->options.verify) {
-        attempt->verifier = (gf_verifier){.next = pass->consumer,
-                                          .backend = job->backend,
-                                          .state = job->state,
-                                          .threads = gf_engine_threads(pass->engine),
-                                          .name = pass->inputs->name};
-        job->consumer = gf_verifier_consumer(&attempt->verifier, pass->plan);
-        status = gf_engine_verify_pool(pass->engine, &attempt->verifier.pool, error);
-    }
-    return status ? status : gf_stream_run(job, pass->inputs, pass->report, stop, error);
-}
-
-/* ---- fallback after a failed backend --------------------------------------------------------- */
-
 /* Restart the inputs and the report for the fallback backend. */
-static gf_status attempt_restart(gf_attempt *attempt, const gf_error *failure, gf_error *error) {
-    gf_pass *pass = attempt->pass;
+static gf_status pass_restart(gf_pass *pass, const gf_error *failure, gf_error *error) {
     const uint64_t rows = pass->report->rows_per_strip;
     gf_cut unread;
     if (!gf_inputs_can_restart(pass->inputs)) {
@@ -51,103 +23,117 @@ static gf_status attempt_restart(gf_attempt *attempt, const gf_error *failure, g
     /* Payloads were consumed strip by strip, so no new strip may cross the row reached so far:
      * choose a strip height that divides the previous one. */
     for (uint64_t parts = 1; pass->plan->has_payload && parts <= rows; parts++) {
-        attempt->job.rows_per_strip = rows / parts;
-        if (rows % parts == 0 && !gf_choose_geometry(&attempt->job, &unread, NULL))
+        pass->job.rows_per_strip = rows / parts;
+        if (rows % parts == 0 && !gf_choose_geometry(&pass->job, &unread, NULL))
             break;
     }
     pass->report->strips = 0;
     return gf_inputs_restart(pass->inputs, error);
 }
 
+static void pass_report_backend(const gf_pass *pass) {
+    gf_report *report = pass->report;
+    snprintf(report->backend, sizeof report->backend, "%s", pass->job.backend->name);
+    pass->job.backend->describe(pass->job.state, report->device, sizeof report->device);
+}
+
 /* Report the failure and the fallback; report both backends if the first one produced rows. */
-static void attempt_report_fallback(const gf_attempt *attempt, uint64_t done,
-                                    const gf_report *before) {
-    const gf_backend *backend = attempt->job.backend;
-    gf_report *report = attempt->pass->report;
-    char text[sizeof report->reason];
-    if (done == attempt->pass->first) {
-        snprintf(text, sizeof text, "%.130s; %s was used instead", before->reason, backend->name);
-    } else {
-        snprintf(text, sizeof text, "%.130s; %s continued at row %" PRIu64, before->reason,
-                 backend->name, done);
-        snprintf(report->backend, sizeof report->backend, "%.7s+%.7s", before->backend,
-                 backend->name);
-        snprintf(report->device, sizeof report->device, "%.90s; ", before->device);
-        const size_t used = strlen(report->device);
-        backend->describe(attempt->job.state, report->device + used, sizeof report->device - used);
+static void pass_report_fallback(const gf_pass *pass, uint64_t done) {
+    gf_report *report = pass->report;
+    const gf_report before = *report;
+    const char *name = pass->job.backend->name;
+    pass_report_backend(pass);
+    if (done == pass->first) {
+        snprintf(report->reason, sizeof report->reason, "%.130s; %s was used instead",
+                 before.reason, name);
+        return;
     }
-    memcpy(report->reason, text, sizeof text);
+    char device[sizeof report->device];
+    memcpy(device, report->device, sizeof device);
+    snprintf(report->reason, sizeof report->reason, "%.130s; %s continued at row %" PRIu64,
+             before.reason, name, done);
+    snprintf(report->backend, sizeof report->backend, "%.7s+%.7s", before.backend, name);
+    snprintf(report->device, sizeof report->device, "%.90s; %.90s", before.device, device);
 }
 
-static void attempt_report_backend(const gf_attempt *attempt) {
-    gf_report *report = attempt->pass->report;
-    snprintf(report->backend, sizeof report->backend, "%s", attempt->job.backend->name);
-    attempt->job.backend->describe(attempt->job.state, report->device, sizeof report->device);
+/* Stream the image to the consumer, through the verifier if enabled. */
+static gf_status pass_stream(gf_pass *pass, gf_stream_stop *stop, gf_error *error) {
+    gf_stream_job *job = &pass->job;
+    gf_status status = GF_OK;
+    job->consumer = pass->consumer;
+    if (pass->engine->options.verify) {
+        pass->verifier = (gf_verifier){.next = pass->consumer,
+                                       .backend = job->backend,
+                                       .state = job->state,
+                                       .threads = gf_engine_threads(pass->engine),
+                                       .name = pass->inputs->name};
+        job->consumer = gf_verifier_consumer(&pass->verifier, pass->plan);
+        status = gf_engine_verify_pool(pass->engine, &pass->verifier.pool, error);
+    }
+    return status ? status : gf_stream_run(job, pass->inputs, pass->report, stop, error);
 }
 
-static gf_status pass_stream(gf_attempt *attempt, gf_error *error) {
-    gf_pass *pass = attempt->pass;
+/* Stream the image. If the backend fails, another one may compute the rest. */
+static gf_status pass_compute(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
+    gf_stream_job *job = &pass->job;
     gf_stream_stop stop = {.begun = false};
-    attempt_report_backend(attempt);
-    gf_status status = attempt_run(attempt, &stop, error);
-    const bool may_continue = status && (stop.by_backend || !stop.begun);
+    pass_report_backend(pass);
+    gf_status status = pass_stream(pass, &stop, error);
+    const gf_error failure = *error;
     if (status && stop.by_backend)
-        stop.device_error = *error;
+        stop.device_error = failure;
     /* Record a failure of the device, also if it happened while the file failed. */
     if (stop.device_error.status == GF_NO_BACKEND) {
-        gf_engine_note_failure(engine, attempt->job.backend, &stop.device_error);
+        gf_engine_note_failure(engine, job->backend, &stop.device_error);
         gf_engine_format_reason(report->reason, sizeof report->reason, &stop.device_error);
         report->device_failed = true;
     }
-    /* Switch to another backend, if one may compute the rest. */
-    if (may_continue &&
-        gf_engine_fall_back(engine, &attempt->job.backend, &attempt->job.state, report->reason,
-                            sizeof report->reason, error) &&
+    if (status && (stop.by_backend || !stop.begun) &&
+        gf_engine_fall_back(engine, &job->backend, &job->state, report->reason,
+                            sizeof report->reason, &failure) &&
         (stop.begun || !engine->may_defer)) {
-        const gf_report before = *report;
-        const gf_error first = *error;
-        attempt_report_backend(attempt);
-        attempt_report_fallback(attempt, stop.done, &before);
+        pass_report_fallback(pass, stop.done);
         report->device_failed = report->device_failed || stop.by_backend;
-        status = stop.begun ? attempt_restart(attempt, &first, error) : GF_OK;
+        status = stop.begun ? pass_restart(pass, &failure, error) : GF_OK;
         if (!status)
-            status = attempt_run(attempt, stop.begun ? NULL : &stop, error);
+            status = pass_stream(pass, stop.begun ? NULL : &stop, error);
     }
     pass->begun = !status || stop.begun || report->strips > 0;
     return status;
 }
 
+/* Choose a backend, and run the pass on it. */
 static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
     const gf_plan *plan = pass->plan;
     const gf_inputs *inputs = pass->inputs;
     const gf_source *source = inputs->sources[0], *second = inputs->sources[1];
-    const uint32_t threads = source->threads; /* of each decoder */
-    gf_attempt attempt = {.pass = pass,
-                          .job = {.name = inputs->name,
-                                  .plan = plan,
-                                  .first = pass->first,
-                                  .end = pass->end,
-                                  .rows_per_strip = engine->options.rows_per_strip,
-                                  .rows_together = second ? 0 : source->rows_together,
-                                  .groups = source->groups,
-                                  .max_memory = pass->memory - gf_inputs_memory(inputs),
-                                  .unthreaded = engine->options.unthreaded}};
+    const uint32_t threads = second ? second->threads : UINT32_MAX;
+    gf_stream_job *job = &pass->job;
+    *job = (gf_stream_job){.name = inputs->name,
+                           .plan = plan,
+                           .first = pass->first,
+                           .end = pass->end,
+                           .rows_per_strip = engine->options.rows_per_strip,
+                           .rows_together = second ? 0 : source->rows_together,
+                           .groups = source->groups,
+                           .max_memory = pass->memory - gf_inputs_memory(inputs),
+                           .unthreaded = engine->options.unthreaded};
     const gf_workload work = {
         .plan = plan,
         .codec = {.decode = source->cost + (second ? second->cost : 0),
-                  .decode_threads = second && second->threads < threads ? second->threads : threads,
+                  .decode_threads = (uint32_t)gf_min(source->threads, threads),
                   .encode = pass->encode,
                   .encode_threads = pass->encode_threads},
         .rows = pass->end ? pass->end - pass->first : 0,
         .images = pass->images};
     char reason[sizeof report->reason];
     pass->begun = false;
-    gf_status status = gf_engine_choose(engine, &work, &attempt.job.backend, &attempt.job.state,
-                                        reason, sizeof reason, error);
+    gf_status status =
+        gf_engine_choose(engine, &work, &job->backend, &job->state, reason, sizeof reason, error);
     if (status)
         return status;
     if (!report->device_failed) /* keep the reason of a failure in an earlier pass over the image */
@@ -156,7 +142,7 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
     report->pixels = plan->in.width * plan->in.height;
     report->strips = 0;
     report->device_failed = report->device_failed || engine->cuda_error.status;
-    status = pass_stream(&attempt, error);
+    status = pass_compute(pass, error);
     report->verified = engine->options.verify && !status;
     report->start_seconds += engine->start_seconds;
     engine->start_seconds = 0;

@@ -10,10 +10,7 @@
 
 #include <sys/stat.h>
 
-#include "backend/backend.h"
-#include "core/thread.h"
 #include "engine/engine.h"
-#include "io/codecs.h"
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
@@ -144,6 +141,36 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *er
  * if neither can be reduced. */
 bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
 
+/* ---- comparison with golden (verify.c) ------------------------------------------------------- */
+
+/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields from
+ * next to name; the others are 0. */
+typedef struct gf_verifier {
+    gf_consumer base;
+    gf_consumer *next;         /* receives the verified strips */
+    const gf_backend *backend; /* backend to verify */
+    void *state;               /* state of that backend */
+    gf_pool *pool;             /* pool for golden, not used by other work at the same time */
+    uint32_t threads;          /* threads of the pool */
+    const char *name;          /* name of the image, for messages */
+    /* Valid while a stream runs. */
+    gf_cut job;
+    const gf_slot *slot;         /* strip being compared */
+    uint32_t parts;              /* maximum parts per strip, one per thread */
+    uint32_t part_count;         /* number of parts of this strip */
+    unsigned char *rows;         /* golden's output rows, then their records */
+    gf_payloads payloads;        /* golden's payloads, one per part */
+    unsigned char *states;       /* golden's states, one per part */
+    size_t state_bytes;          /* size of one state */
+    uint64_t *digests;           /* per slot: digest of the input rows at submission */
+    struct gf_verify_part *part; /* outcomes of the parts */
+} gf_verifier;
+
+/* Return the verifier as a consumer for images of this plan. For each strip, golden computes the
+ * rows, records and payloads from the same input, and at the end the state. Any difference is
+ * GF_FAILED, and so are input rows that changed after the strip was submitted. */
+gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
+
 /* ---- passes (pass.c) ------------------------------------------------------------------------- */
 
 /* Arguments of a pass. */
@@ -159,6 +186,10 @@ typedef struct gf_pass {
     uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
     gf_report *report;       /* statistics of the image: formats, backend, strips and times */
     bool begun;              /* output: rows were read or computed */
+    /* Of gf_pass_run: the stream of the backend that currently computes, and, if verification is
+     * enabled, the consumer before that of the pass. */
+    gf_stream_job job;
+    gf_verifier verifier;
 } gf_pass;
 
 /* Run a pass. */
@@ -193,35 +224,5 @@ typedef struct gf_delivery {
 
 /* Set the functions of a delivery. The caller has set its other fields. */
 void gf_delivery_init(gf_delivery *delivery);
-
-/* ---- comparison with golden (verify.c) ------------------------------------------------------- */
-
-/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields from
- * next to name; the others are 0. */
-typedef struct gf_verifier {
-    gf_consumer base;
-    gf_consumer *next;         /* receives the verified strips */
-    const gf_backend *backend; /* backend to verify */
-    void *state;               /* state of that backend */
-    gf_pool *pool;             /* pool for golden, not used by other work at the same time */
-    uint32_t threads;          /* threads of the pool */
-    const char *name;          /* name of the image, for messages */
-    /* Valid while a stream runs. */
-    gf_cut job;
-    const gf_slot *slot;         /* strip being compared */
-    uint32_t parts;              /* maximum parts per strip, one per thread */
-    uint32_t part_count;         /* number of parts of this strip */
-    unsigned char *rows;         /* golden's output rows, then their records */
-    gf_payloads payloads;        /* golden's payloads, one per part */
-    unsigned char *states;       /* golden's states, one per part */
-    size_t state_bytes;          /* size of one state */
-    uint64_t *digests;           /* per slot: digest of the input rows at submission */
-    struct gf_verify_part *part; /* outcomes of the parts */
-} gf_verifier;
-
-/* Return the verifier as a consumer for images of this plan. For each strip, golden computes the
- * rows, records and payloads from the same input, and at the end the state. Any difference is
- * GF_FAILED, and so are input rows that changed after the strip was submitted. */
-gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
 
 #endif

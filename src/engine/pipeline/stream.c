@@ -11,14 +11,10 @@
 #include "engine/pipeline/pipeline.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/thread.h"
-#include "io/codecs.h"
 
 typedef struct gf_stream {
     const gf_stream_job *job;

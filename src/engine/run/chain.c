@@ -1,10 +1,7 @@
 /* Chains: the steps of a job, resolved and checked, and what their run reports. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "core/settings.h"
-#include "core/thread.h"
 #include "engine/run/task.h"
 
 /* ---- steps ----------------------------------------------------------------------------------- */

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/thread.h"
 #include "engine/run/task.h"
-#include "io/png/png.h"
 
 struct gf_device_job {
     gf_engine *engine;

@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/filter.h"
-#include "core/thread.h"
 #include "engine/run/task.h"
 #include "io/stream/memory.h"
 

@@ -8,13 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/filter.h"
-#include "core/image.h"
-#include "core/settings.h"
-#include "core/thread.h"
-#include "io/codecs.h"
 #include "io/file/output.h"
 #include "io/stream/convert.h"
 #include "io/stream/memory.h"

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/filter.h"
-#include "core/result.h"
-#include "core/thread.h"
 #include "engine/run/task.h"
-#include "io/codecs.h"
 #include "io/file/output.h"
 #include "io/stream/memory.h"
 

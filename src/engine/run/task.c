@@ -3,15 +3,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "core/filter.h"
 #include "core/result.h"
-#include "io/codecs.h"
-#include "io/file/output.h"
 #include "io/stream/convert.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {

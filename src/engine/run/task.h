@@ -3,7 +3,6 @@
 #define GF_TASK_H
 
 #include "engine/pipeline/pipeline.h"
-#include "gpufilter_tools.h"
 #include "io/sample_sink.h"
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
