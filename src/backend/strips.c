@@ -76,8 +76,6 @@ uint64_t gf_strips_before(const gf_cut *job, uint64_t k) {
     return before;
 }
 
-/* ---- buffers of the slots -------------------------------------------------------------------- */
-
 void *gf_aligned_alloc(size_t n, size_t bytes) {
     size_t all;
     if (__builtin_mul_overflow(n, gf_align(bytes), &all))

@@ -289,7 +289,6 @@ void gf_plan_free(gf_plan *plan);
  * text: its settings, as in gf_filter_info.cases. */
 gf_status gf_plan_measure_first(gf_plan *plan, const gf_filter *filter, const char *text,
                                 gf_error *error);
-/* Set the nodata value of the image. */
 void gf_plan_set_nodata(gf_plan *plan, gf_nodata nodata);
 
 #endif

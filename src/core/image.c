@@ -90,8 +90,6 @@ bool gf_pixels_overlap(const gf_format *a_format, gf_pixels a, const gf_format *
     return apart < gf_row_bytes(a_format) || a.stride - apart < gf_row_bytes(b_format);
 }
 
-/* ---- alpha ----------------------------------------------------------------------------------- */
-
 GF_INLINE void image_copy_alpha(const gf_type type, const gf_format *format,
                                 const unsigned char *src, unsigned char *dst, uint64_t n) {
     const uint64_t channels = format->channels;

@@ -39,7 +39,6 @@ typedef struct gf_left_out {
     uint8_t *missing;         /* of each sample of a row: 1 if it has the value of an image */
 } gf_left_out;
 
-/* Return whether the last channel is alpha. */
 static inline bool gf_has_alpha(const gf_format *format) {
     return format->alpha;
 }

@@ -34,7 +34,6 @@ typedef enum gf_isa {
 /* Return whether this level is compiled in and the CPU supports it. */
 int gf_isa_available(gf_isa isa);
 
-/* Return the highest available level. */
 gf_isa gf_isa_best(void);
 
 /* Addresses of the variants that NAME_simd.c defines as GF_SIMD_NAME(name), one per level. */

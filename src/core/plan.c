@@ -85,8 +85,6 @@ void gf_plan_set_nodata(gf_plan *plan, gf_nodata nodata) {
         plan->nodata = nodata;
 }
 
-/* ---- row maps -------------------------------------------------------------------------------- */
-
 gf_range gf_map_needs(const gf_plan *plan, gf_range out) {
     const uint64_t height = plan->in.height;
     if (out.first == out.end)

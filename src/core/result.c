@@ -123,8 +123,6 @@ bool gf_result_passed(const gf_result *result) {
     return result->passed;
 }
 
-/* ---- exact division -------------------------------------------------------------------------- */
-
 /* Compute the quotient in integers, with at least two bits more than binary64 has and a last bit
  * that is set if the remainder is not 0. Its conversion then rounds like the exact quotient. */
 double gf_quotient(gf_u128 a, uint64_t b) {

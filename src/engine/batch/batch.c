@@ -68,8 +68,6 @@ static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
     return status ? status : files_check_settings(batch, error);
 }
 
-/* ---- threads --------------------------------------------------------------------------------- */
-
 void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files) {
     const uint64_t files = open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : 1;
     batch->threads = (uint32_t)gf_min(threads, GF_BATCH_MAX_THREADS);
@@ -77,8 +75,6 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
     batch->threads_per_file =
         batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
 }
-
-/* ---- devices --------------------------------------------------------------------------------- */
 
 /* ---- auto ------------------------------------------------------------------------------------ */
 

@@ -34,7 +34,6 @@ uint64_t gf_batch_expected(const gf_file_batch *batch);
 void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files);
 /* Return the maximum number of engines per device, used to overlap items that run on their own. */
 uint32_t gf_batch_engines(const gf_file_batch *batch, uint32_t devices);
-/* Return the chain of an item. */
 gf_chain gf_batch_chain(const gf_file_batch *batch, uint64_t item);
 /* Open the input of an item and create its plan. chain: receives that of the item; it must outlive
  * the task. Always call gf_task_end, also after a failure. */

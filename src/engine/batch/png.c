@@ -241,8 +241,6 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     return status;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
 static gf_status png_take(void *context, const void *data, size_t size, gf_error *error) {
     gf_sink *sink = context;
     return sink->write_encoded(sink, data, size, error);

@@ -81,8 +81,6 @@ gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_chai
     return gf_task_open_files(task, error);
 }
 
-/* ---- the run --------------------------------------------------------------------------------- */
-
 /* End the batch early. The first error is kept. Called with the lock held. */
 static void workers_abort(batch_run *run, const gf_error *error) {
     if (!run->error.status)
@@ -91,7 +89,6 @@ static void workers_abort(batch_run *run, const gf_error *error) {
     gf_schedule_dispatch(&run->schedule);
 }
 
-/* The device of a driver has failed. */
 static void workers_note_failure(batch_worker *worker) {
     batch_run *run = worker->run;
     worker->error = worker->engine->cuda_error;
@@ -120,7 +117,6 @@ static void image_return(batch_run *run, gf_batch_image *image) {
     run->unused = &image->base;
 }
 
-/* Take the next item of a shared list. */
 static gf_event worker_ask(batch_worker *worker, gf_batch_image *image) {
     const gf_file_batch *batch = worker->run->batch;
     uint64_t item = 0;
@@ -187,7 +183,6 @@ static gf_event worker_upload(batch_worker *worker, gf_batch_image *image) {
     return uploaded ? GF_IS_DONE : GF_IS_REFUSED;
 }
 
-/* Write the output of a device. */
 static gf_event worker_write(batch_worker *worker, gf_batch_image *image) {
     (void)worker;
     gf_task_report_input(&image->task);
@@ -289,7 +284,6 @@ static const gf_schedule_driver *worker_driver(const batch_worker *worker) {
     return &worker->run->drivers[worker->number - worker->run->schedule.coders];
 }
 
-/* Allocate memory for PNG files. */
 static gf_event worker_allocate(batch_worker *worker, gf_batch_image *image) {
     const gf_schedule_driver *driver = worker_driver(worker);
     void *memory = NULL;
@@ -469,8 +463,6 @@ static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
         free(item);
     }
 }
-
-/* ---- the whole batch ------------------------------------------------------------------------- */
 
 /* Prepare a schedule. Return the number of drivers. */
 static uint32_t workers_plan(batch_run *run) {

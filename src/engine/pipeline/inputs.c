@@ -74,7 +74,7 @@ static gf_status inputs_open_second(gf_inputs *inputs, gf_error *error) {
     return inputs_add_nodata(inputs, (gf_nodata[]){both[0]->nodata, both[1]->nodata}, error);
 }
 
-/* Open the files of inputs->paths, and convert the samples of a single one. */
+/* Open the files of inputs->paths, and convert the samples of the first one. */
 static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     gf_source **source = &inputs->sources[0];
     const gf_format before = inputs->format;

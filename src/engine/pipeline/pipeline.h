@@ -103,7 +103,6 @@ void gf_inputs_close(gf_inputs *inputs);
 
 /* ---- streams (stream.c, geometry.c) ---------------------------------------------------------- */
 
-/* Arguments of a stream. */
 typedef struct gf_stream_job {
     const char *name; /* name of the image, for messages */
     const gf_plan *plan;
@@ -173,7 +172,6 @@ gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
 
 /* ---- passes (pass.c) ------------------------------------------------------------------------- */
 
-/* Arguments of a pass. */
 typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
@@ -192,7 +190,6 @@ typedef struct gf_pass {
     gf_verifier verifier;
 } gf_pass;
 
-/* Run a pass. */
 gf_status gf_pass_run(gf_pass *pass, gf_error *error);
 
 /* ---- outputs and measurements (delivery.c) --------------------------------------------------- */

@@ -148,7 +148,6 @@ static void *stream_read_strips(void *argument) {
     return NULL;
 }
 
-/* Wait for strip k and pass it to the consumer. */
 static gf_status stream_take_strip(gf_stream *stream, uint64_t k, bool *by_backend,
                                    gf_error *error) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];

@@ -100,8 +100,6 @@ void gf_device_job_free(gf_device_job *job) {
     free(job);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------- */
-
 /* Return whether image `next` of a list begins where the one before it ends. */
 static bool device_follows(const gf_device_job *job, const gf_pixels *in,
                            const gf_out_pixels *out) {

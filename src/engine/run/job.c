@@ -42,7 +42,6 @@ static gf_status tall_finish(const gf_plan *plan, void *data, const void *state,
     return status;
 }
 
-/* Open a measure for each image. */
 static gf_status tall_open_parts(gf_tall *tall, const gf_chain *chain, const gf_format *format,
                                  uint64_t memory, gf_error *error) {
     gf_status status = GF_OK;
@@ -126,8 +125,6 @@ static gf_plan *tall_plan(gf_engine *engine, const gf_chain *chain, const gf_for
     gf_plan_free(plan);
     return NULL;
 }
-
-/* ---- one after the other --------------------------------------------------------------------- */
 
 static gf_status images_run_each(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                                  gf_made *made, gf_result **results, gf_error *error) {

@@ -40,10 +40,6 @@ struct gf_partial {
     uint64_t max_log;  /* maximum size of the log while a range runs */
 };
 
-const gf_format *gf_partial_format(const gf_partial *partial) {
-    return &partial->head.in;
-}
-
 /* ---- creation -------------------------------------------------------------------------------- */
 
 /* Continue a digest, initially 0. */
@@ -208,6 +204,31 @@ void gf_rows_file_close(gf_rows_file *file) {
 
 /* ---- running a range ------------------------------------------------------------------------- */
 
+/* Pass the contents of a partial result to an open measure of the same plan, as a stream does. It
+ * must cover all rows of the image. */
+static gf_status partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
+                                 gf_error *error) {
+    const gf_partial_head *head = &partial->head;
+    const gf_measure *measure = partial->filter->measure;
+    uint64_t y = 0;
+    gf_status status = GF_OK;
+    if (head->first != 0 || head->end != gf_plan_rows(plan))
+        return gf_fail(error, GF_USAGE,
+                       "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64
+                       " rows",
+                       partial->filter->info.name, head->first, head->end, gf_plan_rows(plan));
+    for (uint64_t at = 0; at < head->log_bytes && !status;) {
+        gf_partial_entry entry;
+        memcpy(&entry, partial->log + at, sizeof entry);
+        const gf_rows records = {partial->log + at + sizeof entry, plan->record, y, entry.rows};
+        status = entry.rows ? measure->rows(plan, data, &records, error)
+                            : measure->payload(plan, data, records.data, error);
+        y += entry.rows;
+        at += sizeof entry + entry.bytes;
+    }
+    return status ? status : measure->finish(plan, data, partial->state, error);
+}
+
 /* Refine the plan with the measurement of the whole image by the preceding filter. */
 static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_error *error) {
     const gf_measure_options keep = {.name = task->inputs.name};
@@ -222,7 +243,7 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
         return partial_fail_files(task->inputs.name, error);
     gf_status status = filter->measure->open(before->plan, &keep, &data, error);
     if (!status)
-        status = gf_partial_deliver(before, before->plan, data, error);
+        status = partial_deliver(before, before->plan, data, error);
     if (!status)
         status = task->chain->filter->refine(task->plan, data, error);
     if (data)
@@ -295,7 +316,6 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_job *job, gf_format
     return status;
 }
 
-/* Stream the range into the partial result. */
 static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_partial *partial,
                                 gf_error *error) {
     static const gf_measure measure = {
@@ -443,27 +463,36 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
     return status;
 }
 
-/* ---- the result ------------------------------------------------------------------------------ */
-
-gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
-                             gf_error *error) {
-    const gf_partial_head *head = &partial->head;
-    const gf_measure *measure = partial->filter->measure;
-    uint64_t y = 0;
-    gf_status status = GF_OK;
-    if (head->first != 0 || head->end != gf_plan_rows(plan))
-        return gf_fail(error, GF_USAGE,
-                       "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64
-                       " rows",
-                       partial->filter->info.name, head->first, head->end, gf_plan_rows(plan));
-    for (uint64_t at = 0; at < head->log_bytes && !status;) {
-        gf_partial_entry entry;
-        memcpy(&entry, partial->log + at, sizeof entry);
-        const gf_rows records = {partial->log + at + sizeof entry, plan->record, y, entry.rows};
-        status = entry.rows ? measure->rows(plan, data, &records, error)
-                            : measure->payload(plan, data, records.data, error);
-        y += entry.rows;
-        at += sizeof entry + entry.bytes;
-    }
-    return status ? status : measure->finish(plan, data, partial->state, error);
+gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial *partial,
+                         gf_rows_file *file, gf_outcome *outcome, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const double began = gf_now();
+    gf_chain chain;
+    gf_made made;
+    gf_status status = gf_chain_open_files(job, &chain, error);
+    gf_task task = gf_task_begin(engine, &chain, &made);
+    made.report = outcome->report;
+    for (uint32_t i = 0; outcome->steps && i < chain.steps; i++)
+        made.steps[i] = outcome->steps[i];
+    task.sink = file;
+    task.inputs.name = status ? NULL : chain.filter->info.name;
+    if (!status)
+        status = gf_chain_plan(&chain, &partial->head.in, &task.plan, error);
+    if (!status)
+        status = gf_task_open_samples(&task, error);
+    if (!status)
+        status = gf_task_open_measure(&task, error);
+    if (!status && task.data)
+        status = partial_deliver(partial, task.plan, task.data, error);
+    if (!status && task.sink)
+        status = gf_task_finish_sink(&task, error);
+    if (!status)
+        status = gf_task_make_result(&task, &made.results[0], error);
+    made.report.total_seconds += gf_now() - began;
+    if (!status)
+        status = gf_task_publish(&task, error);
+    gf_task_end(&task);
+    gf_made_return(&made, &chain, outcome);
+    gf_chain_close(&chain);
+    return status;
 }

@@ -1,25 +1,282 @@
-/* Run of one image: plan, inputs, outputs, backend, in that order. Also completes an image that was
- * run in ranges of rows. */
+/* Run of one image: plan, inputs, outputs, backend, in that order. */
+#include "engine/run/task.h"
+
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "engine/run/task.h"
+#include "core/result.h"
 #include "io/file/output.h"
+#include "io/stream/convert.h"
 #include "io/stream/memory.h"
+
+gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {
+    *made = (gf_made){.results = {NULL}};
+    return (gf_task){.engine = engine,
+                     .chain = chain,
+                     .threads = gf_engine_threads(engine),
+                     .memory = engine->options.max_memory,
+                     .made = made,
+                     .began = gf_now() - engine->start_seconds};
+}
+
+void gf_task_end(gf_task *task) {
+    if (task->data)
+        task->chain->filter->measure->close(task->data);
+    if (task->samples)
+        gf_sample_sink_close(task->samples);
+    if (task->sink)
+        task->sink->ops->close(task->sink);
+    gf_inputs_close(&task->inputs);
+    gf_plan_free(task->plan);
+    *task = (gf_task){0};
+}
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+static const gf_metadata *task_metadata(const gf_task *task) {
+    return task->with_metadata ? &task->inputs.sources[0]->metadata : &task->stripped;
+}
+
+gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
+    gf_source *source = task->inputs.sources[0];
+    const gf_metadata *metadata = task_metadata(task);
+    const bool all_pages = task->page || task->more_pages;
+    if (metadata != &source->metadata)
+        return GF_OK;
+    const gf_status status =
+        gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages,
+                           &source->dropped, task->inputs.name, error);
+    if (status || !metadata->damaged[0])
+        return status;
+    return gf_fail(error, GF_FAILED,
+                   "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
+                   "--strip",
+                   task->inputs.name, (int)strcspn(metadata->damaged, " "), metadata->damaged);
+}
+
+gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
+    return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, task->inputs.type.linear,
+                           task->inputs.file_type == GF_F32, error);
+}
+
+void gf_task_report_input(const gf_task *task) {
+    const gf_inputs *inputs = &task->inputs;
+    gf_report *report = &task->made->report;
+    report->in_bytes = report->pages = 0;
+    for (uint32_t i = 0; i < inputs->count && inputs->sources[i]; i++) {
+        report->in_bytes += inputs->sources[i]->bytes;
+        if (inputs->sources[i]->pages > report->pages)
+            report->pages = inputs->sources[i]->pages;
+    }
+    gf_inputs_remarks(inputs, &report->remarks);
+    if (task->sink)
+        gf_remarks_add(&report->remarks, &task->sink->remarks);
+}
+
+void gf_task_report_stored(const gf_task *task) {
+    gf_step_report *output = &task->made->steps[task->chain->output];
+    if (!task->stored.width)
+        return;
+    output->out = task->stored;
+    if (task->with_metadata && task->reduced)
+        output->dropped |= GF_DROPPED_DEPTH;
+}
+
+gf_status gf_task_open_files(gf_task *task, gf_error *error) {
+    const gf_filter *filter = task->chain->filter;
+    const gf_file_options *options = &task->chain->options;
+    const bool all_pages = options->page == GF_ALL_PAGES;
+    gf_limits limits = gf_limits_of(options, task->threads);
+    const bool stacked = all_pages && !filter->info.makes_image;
+    limits.page = all_pages ? task->page : options->page;
+    limits.stacked = stacked;
+    limits.place = task->place;
+    task->watch = (gf_watch){.item = task->chain->item,
+                             .progress = options->progress,
+                             .context = options->progress_context};
+    gf_input_type type = {
+        .linear = options->linear, .premultiply = options->premultiply, .nodata = filter->nodata};
+    if (filter->info.makes_image)
+        type.depth = options->write.depth;
+    else if (options->linear)
+        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
+                       filter->info.name);
+    if (options->premultiply && !filter->mixes_pixels)
+        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
+                       filter->info.name);
+    if (all_pages && filter->info.inputs != 1)
+        return gf_fail(error, GF_USAGE,
+                       "--page all: %s has two inputs; choose a page with --page N",
+                       filter->info.name);
+    gf_status status = gf_inputs_open_files(&task->inputs, filter->info.inputs,
+                                            task->chain->in_paths, &limits, type, error);
+    if (status)
+        return status;
+    const uint32_t pages = task->inputs.sources[0]->pages, page = task->page ? task->page : 1;
+    task->more_pages = all_pages && !stacked && page < pages;
+    if (task->made)
+        gf_task_report_input(task);
+    if (all_pages && page < pages && !task->inputs.stats[0].st_mode)
+        status = gf_fail(error, GF_FAILED,
+                         "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
+                         task->inputs.name, pages);
+    if (!status)
+        status = gf_chain_plan(task->chain, &task->inputs.format, &task->plan, error);
+    if (status)
+        return status;
+    if (filter->nodata == GF_NODATA_APART)
+        gf_plan_set_nodata(task->plan, task->inputs.sources[0]->nodata);
+    const uint32_t passes = task->plan->measure_first ? 2 : 1;
+    task->watch.rows = task->plan->in.height;
+    task->watch.pass = all_pages ? (page - 1) * passes : 0;
+    task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
+    const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
+    task->stored = task->plan->out;
+    task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
+    task->stored.type =
+        gf_depth_type(options->write.depth, back ? task->inputs.file_type : task->stored.type);
+    task->reduced =
+        task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
+    /* An image drawn from two inputs is neither of them and has no metadata. */
+    task->with_metadata =
+        !options->write.strip && task->plan->out.width && filter->info.inputs == 1;
+    task->stripped.associated_alpha =
+        task->inputs.sources[0]->metadata.associated_alpha && filter->info.inputs == 1;
+    if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
+        status = gf_srgb_check(&task->inputs.sources[0]->metadata, task->inputs.name, error);
+    return status ? status : gf_task_update_metadata(task, error);
+}
+
+gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
+    task->watch.name = task->inputs.name;
+    delivery->watch = &task->watch;
+    delivery->report = &task->made->report;
+    gf_delivery_init(delivery);
+    return (gf_pass){.engine = task->engine,
+                     .inputs = &task->inputs,
+                     .plan = delivery->plan,
+                     .consumer = &delivery->base,
+                     .images = task->images,
+                     .memory = task->memory,
+                     .report = &task->made->report};
+}
+
+gf_status gf_task_refine(gf_task *task, gf_error *error) {
+    const gf_plan *first = task->plan->measure_first;
+    const char *name = task->inputs.name;
+    void *data = NULL;
+    if (!first)
+        return GF_OK;
+    assert(task->chain->filter->info.inputs == 1); /* for gf_inputs_buffer */
+    const gf_measure *measure = first->filter->measure;
+    const gf_measure_options keep = {.name = name};
+    gf_status status = GF_OK;
+    if (!gf_inputs_can_restart(&task->inputs))
+        status = gf_inputs_buffer(&task->inputs, &task->memory,
+                                  &task->made->report.busy[GF_DECODING], error);
+    if (!status)
+        status = gf_check_memory(first->result_bytes, task->memory, name, "the result", error);
+    if (!status)
+        status = measure->open(first, &keep, &data, error);
+    if (!status) {
+        gf_delivery delivery = {.plan = first, .measure = measure, .data = data};
+        gf_pass pass = gf_task_pass(task, &delivery);
+        pass.memory -= first->result_bytes;
+        status = gf_pass_run(&pass, error);
+        task->watch.pass++;
+    }
+    if (!status)
+        status = task->chain->filter->refine(task->plan, data, error);
+    if (!status)
+        status = gf_inputs_restart(&task->inputs, error);
+    if (data)
+        measure->close(data);
+    return status;
+}
+
+/* ---- the image ------------------------------------------------------------------------------- */
+
+gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
+    const gf_measure *measure = task->chain->filter->measure;
+    if (!measure)
+        return GF_OK;
+    gf_status status = gf_check_memory(task->plan->result_bytes, task->memory, task->inputs.name,
+                                       "the result", error);
+    if (status)
+        return status;
+    task->memory -= task->plan->result_bytes;
+    const gf_measure_options keep = {.samples = task->samples,
+                                     .all = task->keep_samples,
+                                     .max_memory = task->buffer_samples ? task->memory / 2 : 0,
+                                     .left_out = task->inputs.left_out,
+                                     .name = task->inputs.name};
+    task->memory -= keep.max_memory;
+    return measure->open(task->plan, &keep, &task->data, error);
+}
+
+static gf_status task_stream(gf_task *task, gf_error *error) {
+    gf_error failure = {0};
+    gf_status status = gf_task_open_measure(task, error);
+    if (status)
+        return status;
+    gf_made_report_plan(task->made, task->plan);
+    gf_delivery delivery = {.plan = task->plan,
+                            .measure = task->chain->filter->measure,
+                            .data = task->data,
+                            .sink = task->sink,
+                            .digests = task->sink && task->engine->options.verify};
+    if (task->sink && task->sink->converts) {
+        task->sink->digests = delivery.digests;
+        delivery.digests = false;
+    }
+    gf_pass pass = gf_task_pass(task, &delivery);
+    pass.encode = task->sink ? task->sink->cost : 0;
+    pass.encode_threads = task->sink ? task->sink->threads : 0;
+    status = gf_pass_run(&pass, &failure);
+    gf_sink *sink = task->sink;
+    if (status == GF_FAILED && !pass.begun && sink && sink->shrink) {
+        /* Use the sink's optional memory for the strips. */
+        task->memory += task->sink_memory;
+        if (!sink->shrink(sink, &failure)) {
+            task->sink_memory = gf_min(sink->memory, task->memory);
+            task->memory -= task->sink_memory;
+            pass.memory = task->memory;
+            status = gf_pass_run(&pass, &failure);
+        }
+    }
+    task->digest = task->sink && task->sink->converts ? task->sink->digest : delivery.digest;
+    if (status && error)
+        *error = failure;
+    return status;
+}
+
+gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error) {
+    const gf_status status = task->samples ? gf_sample_sink_finish(task->samples, error) : GF_OK;
+    gf_plan *plan = task->plan;
+    void *data = task->data;
+    if (status || !data)
+        return status;
+    task->plan = NULL;
+    task->data = NULL;
+    return gf_result_new(task->chain->filter, plan, data, result, error);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 /* Finish the sink, or its page, and add the time: a threaded sink does most of its work after the
  * last row. Report what it has counted and omitted. */
-static gf_status run_finish_sink(gf_task *task, gf_error *error) {
+gf_status gf_task_finish_sink(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     gf_busy *busy = &task->made->report.busy[GF_ENCODING];
     gf_step_report *output = &task->made->steps[task->chain->output];
     const gf_source *source = task->inputs.sources[0];
     const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
     const double began = gf_now();
-    const gf_status status = (task->more_pages ? sink->end_page : sink->ops->finish)(
-        sink, gf_task_metadata(task), error);
+    const gf_status status =
+        (task->more_pages ? sink->end_page : sink->ops->finish)(sink, task_metadata(task), error);
     *busy = sink->threads ? (gf_busy){sink->busy_seconds, sink->threads}
                           : (gf_busy){busy->seconds + gf_now() - began, 1};
     output->counted =
@@ -39,7 +296,7 @@ void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
 
 /* Call options->ready, which may add an output of the caller, then rename all outputs. Free the
  * results on failure. */
-static gf_status run_publish(gf_task *task, gf_error *error) {
+gf_status gf_task_publish(gf_task *task, gf_error *error) {
     const gf_file_options *options = &task->chain->options;
     gf_made *made = task->made;
     gf_step_report *output = &made->steps[task->chain->output];
@@ -99,11 +356,11 @@ static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
     gf_made *page = task->made;
     gf_status status = gf_task_refine(task, error);
     if (!status)
-        status = gf_task_stream(task, error);
+        status = task_stream(task, error);
     if (!status && task->sink)
         status = gf_task_update_metadata(task, error);
     if (!status && task->sink)
-        status = run_finish_sink(task, error);
+        status = gf_task_finish_sink(task, error);
     if (!status)
         status = gf_task_make_result(task, &page->results[0], error);
     gf_task_report_input(task);
@@ -144,13 +401,12 @@ static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) 
         return status;
     }
     *task->made = pages->made;
-    return run_publish(task, error);
+    return gf_task_publish(task, error);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Open the sample file, if there is one. */
-static gf_status run_open_samples(gf_task *task, gf_error *error) {
+gf_status gf_task_open_samples(gf_task *task, gf_error *error) {
     const gf_chain *chain = task->chain;
     gf_sample_layout layout = {0};
     if (!chain->samples_path)
@@ -173,11 +429,10 @@ static gf_status run_prepare_sink(gf_task *task, gf_error *error) {
     return GF_OK;
 }
 
-/* Open the sink and the sample file. */
 static gf_status run_open_outputs(gf_task *task, gf_error *error) {
     const gf_chain *chain = task->chain;
     if (task->plan->out.width) {
-        gf_status status = gf_sink_open(chain->out_path, &task->stored, gf_task_metadata(task),
+        gf_status status = gf_sink_open(chain->out_path, &task->stored, task_metadata(task),
                                         &chain->options, task->threads, &task->sink, error);
         if (!status)
             status = run_prepare_sink(task, error);
@@ -189,7 +444,7 @@ static gf_status run_open_outputs(gf_task *task, gf_error *error) {
         if (status)
             return status;
     }
-    return run_open_samples(task, error);
+    return gf_task_open_samples(task, error);
 }
 
 /* Compute a page that is not the last one, and open the next one. */
@@ -207,8 +462,8 @@ static gf_status run_page(gf_task *task, run_pages *pages, gf_error *error) {
     if (!status)
         status = gf_inputs_check_same(&next.inputs, &task->inputs, error);
     if (!status)
-        status = gf_sink_next_page(&next.sink, chain->out_path, &next.stored,
-                                   gf_task_metadata(&next), &chain->options, next.threads, error);
+        status = gf_sink_next_page(&next.sink, chain->out_path, &next.stored, task_metadata(&next),
+                                   &chain->options, next.threads, error);
     if (!status)
         status = run_prepare_sink(&next, error);
     gf_task_end(task);
@@ -224,9 +479,9 @@ gf_status gf_task_write(gf_task *task, gf_fill_sink *fill, void *context, gf_err
         status = fill(context, sink, error);
     gf_busy_add(&task->made->report.busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     if (!status && sink)
-        status = run_finish_sink(task, error);
+        status = gf_task_finish_sink(task, error);
     if (!status)
-        return run_publish(task, error);
+        return gf_task_publish(task, error);
     gf_made_free_results(task->made);
     return status;
 }
@@ -247,44 +502,6 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
     free(pages.written);
     return status;
 }
-
-/* ---- ranges of rows -------------------------------------------------------------------------- */
-
-gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial *partial,
-                         gf_rows_file *file, gf_outcome *outcome, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    const double began = gf_now();
-    gf_chain chain;
-    gf_made made;
-    gf_status status = gf_chain_open_files(job, &chain, error);
-    gf_task task = gf_task_begin(engine, &chain, &made);
-    made.report = outcome->report;
-    for (uint32_t i = 0; outcome->steps && i < chain.steps; i++)
-        made.steps[i] = outcome->steps[i];
-    task.sink = file;
-    task.inputs.name = status ? NULL : chain.filter->info.name;
-    if (!status)
-        status = gf_chain_plan(&chain, gf_partial_format(partial), &task.plan, error);
-    if (!status)
-        status = run_open_samples(&task, error);
-    if (!status)
-        status = gf_task_open_measure(&task, error);
-    if (!status && task.data)
-        status = gf_partial_deliver(partial, task.plan, task.data, error);
-    if (!status && task.sink)
-        status = run_finish_sink(&task, error);
-    if (!status)
-        status = gf_task_make_result(&task, &made.results[0], error);
-    made.report.total_seconds += gf_now() - began;
-    if (!status)
-        status = run_publish(&task, error);
-    gf_task_end(&task);
-    gf_made_return(&made, &chain, outcome);
-    gf_chain_close(&chain);
-    return status;
-}
-
-/* ---- memory ---------------------------------------------------------------------------------- */
 
 gf_status gf_check_overlap(const gf_plan *plan, const char *name, const gf_pixels *in,
                            const gf_out_pixels *out, gf_error *error) {

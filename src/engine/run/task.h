@@ -32,9 +32,8 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error);
 /* Resolve the steps of a job, and check its inputs and outputs in files. */
 gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *error);
 void gf_chain_close(gf_chain *chain);
-/* Check the paths of a chain. output: the path of the image that the caller gave; NULL: none. */
+/* output: the path of the image that the caller gave; NULL: none. */
 gf_status gf_chain_check_paths(const gf_chain *chain, const char *output, gf_error *error);
-/* Create the plan of the filter. */
 gf_status gf_chain_plan(const gf_chain *chain, const gf_format *in, gf_plan **plan,
                         gf_error *error);
 
@@ -58,7 +57,7 @@ void gf_made_return(gf_made *made, const gf_chain *chain, gf_outcome *outcome);
 /* Free the results, and clear their pointers. */
 void gf_made_free_results(gf_made *made);
 
-/* ---- tasks (task.c) -------------------------------------------------------------------------- */
+/* ---- tasks (run.c) --------------------------------------------------------------------------- */
 
 /* State of one image in progress. */
 typedef struct gf_task {
@@ -98,8 +97,6 @@ void gf_task_end(gf_task *task);
 /* Open the input files of the filter and create the plan. Without an engine, only the chain and
  * threads of the task must be set. */
 gf_status gf_task_open_files(gf_task *task, gf_error *error);
-/* Return the metadata to write to the output. */
-const gf_metadata *gf_task_metadata(const gf_task *task);
 /* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
 /* Report what is known about the input: its bytes, pages and remarks. */
@@ -118,11 +115,17 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error);
 /* Return the pass over the image of a task, or over another plan of it, into a delivery whose plan,
  * measure, data and sink are set. */
 gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery);
-/* Stream the image into sink and measure. */
-gf_status gf_task_stream(gf_task *task, gf_error *error);
 /* Complete the sample file and the result of the measure, if there is one. The result takes
  * ownership of plan and data. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
+
+/* Open the sample file, if there is one. */
+gf_status gf_task_open_samples(gf_task *task, gf_error *error);
+/* Finish the sink, or its page, and report what it has counted and omitted. */
+gf_status gf_task_finish_sink(gf_task *task, gf_error *error);
+/* Call options->ready, which may add an output of the caller, then rename all outputs. Free the
+ * results on failure. */
+gf_status gf_task_publish(gf_task *task, gf_error *error);
 
 /* Write all rows, or the encoded image, to a sink. */
 typedef gf_status gf_fill_sink(void *context, gf_sink *sink, gf_error *error);
@@ -141,14 +144,5 @@ gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format
 /* Run all images of a chain in device memory. results: one per image, or NULL. */
 gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                            void *stream, gf_result **results, gf_error *error);
-
-/* ---- ranges of rows (partial.c) -------------------------------------------------------------- */
-
-/* Return the format of the image that a partial result belongs to. */
-const gf_format *gf_partial_format(const gf_partial *partial);
-/* Pass the contents of a partial result to an open measure of the same plan, as a stream does. It
- * must cover all rows of the image. */
-gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
-                             gf_error *error);
 
 #endif
