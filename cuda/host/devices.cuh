@@ -85,7 +85,7 @@ void gf_cuda_check_stream(const gf_cuda_devices *devices, gf_queue *queue);
 // Check that the stream of the queue is not captured into a graph. what: the message.
 void gf_cuda_check_capture(const char *what, gf_queue *queue);
 
-// ---- images in device memory: see backend/device.h ----------------------------------------------
+// ---- images in device memory: see backend/backend.h ---------------------------------------------
 
 extern const gf_job_functions gf_cuda_jobs;      // job.cu
 extern const gf_memory_functions gf_cuda_memory; // workspace.cu

@@ -201,14 +201,6 @@ gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void *
     return gf_fail(error, GF_USAGE, "the %s backend cannot access device memory", (*backend)->name);
 }
 
-gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *error) {
-    gf_status status = GF_OK;
-    if (!engine->verify_pool)
-        status = gf_pool_open(gf_engine_threads(engine), &engine->verify_pool, error);
-    *pool = engine->verify_pool;
-    return status;
-}
-
 /* ---- the cost model of auto, documented in docs/design-backends.md --------------------------- */
 
 #define CUDA_START_SECONDS 0.3     /* driver, context and pinned buffers */

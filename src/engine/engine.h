@@ -64,9 +64,6 @@ extern bool gf_device_decodes_always;
 gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void **state,
                            gf_error *error);
 
-/* Return the thread pool for golden; create it on the first call. */
-gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *error);
-
 /* Machine properties in the cost model of auto. */
 typedef struct gf_auto_machine {
     uint32_t threads; /* at least 1 */

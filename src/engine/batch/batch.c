@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "core/error.h"
-#include "engine/batch/png.h"
 
 #define OTHER_FILES 32u /* files that a process has open in addition to those of a batch */
 

@@ -1,6 +1,6 @@
 /* PNG files that a device decodes, filters and encodes: reading, one group of images, writing. Only
  * file bytes cross the bus. */
-#include "engine/batch/png.h"
+#include "engine/batch/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

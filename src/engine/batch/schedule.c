@@ -189,16 +189,6 @@ static bool schedule_may_begin(const gf_schedule *schedule) {
                              : !schedule->counts[GF_ITEM_FINISHED]);
 }
 
-/* Return whether no item is left to start, or in progress. An aborted batch still
- * ends the steps that change files, and reports them. */
-static bool schedule_is_over(const gf_schedule *schedule) {
-    const uint64_t *counts = schedule->counts;
-    const uint64_t ends = schedule_sum(schedule->counts, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
-    return schedule->aborted ? counts[GF_ITEM_WRITING] + ends == 0
-                             : !schedule_has_more(schedule) && !counts[GF_ITEM_ASKING] &&
-                                   schedule->begun == schedule->reported;
-}
-
 /* Return whether engines run PNG files, or may do so when they are open. */
 static bool schedule_reads_png(const gf_schedule *schedule) {
     return schedule->may_read_png &&
@@ -548,7 +538,13 @@ void gf_schedule_done(gf_schedule *schedule, uint32_t number, gf_event result) {
 /* ---- the whole batch ------------------------------------------------------------------------- */
 
 void gf_schedule_dispatch(gf_schedule *schedule) {
-    const bool over = schedule_is_over(schedule);
+    /* No item is left to start, or in progress. An aborted batch still ends the steps that change
+     * files, and reports them. */
+    const uint64_t *counts = schedule->counts;
+    const uint64_t ends = schedule_sum(counts, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
+    const bool over = schedule->aborted ? counts[GF_ITEM_WRITING] + ends == 0
+                                        : !schedule_has_more(schedule) && !counts[GF_ITEM_ASKING] &&
+                                              schedule->begun == schedule->reported;
     bool more = true; /* a step of a driver may permit another one of a coder, and conversely */
     while (more) {
         more = false;

@@ -1,5 +1,7 @@
 /* Threads of a batch of files. The scheduler assigns steps to them; a step is performed without the
  * lock. */
+#include "engine/batch/batch.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +9,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "engine/batch/png.h"
-#include "engine/batch/schedule.h"
 
 #define MIN_AHEAD 64u /* minimum number of items in progress beyond an unreported one */
 /* Device memory of all engines, as a share of the free memory; and that of an encoder. */

@@ -58,19 +58,20 @@ static void pass_report_fallback(const gf_pass *pass, uint64_t done) {
 
 /* Stream the image to the consumer, through the verifier if enabled. */
 static gf_status pass_stream(gf_pass *pass, gf_stream_stop *stop, gf_error *error) {
-    gf_stream_job *job = &pass->job;
+    gf_engine *engine = pass->engine;
+    const uint32_t threads = gf_engine_threads(engine);
     gf_status status = GF_OK;
-    job->consumer = pass->consumer;
-    if (pass->engine->options.verify) {
+    pass->job.consumer = pass->consumer;
+    if (engine->options.verify) {
+        if (!engine->verify_pool)
+            status = gf_pool_open(threads, &engine->verify_pool, error);
         pass->verifier = (gf_verifier){.next = pass->consumer,
-                                       .backend = job->backend,
-                                       .state = job->state,
-                                       .threads = gf_engine_threads(pass->engine),
-                                       .name = pass->inputs->name};
-        job->consumer = gf_verifier_consumer(&pass->verifier, pass->plan);
-        status = gf_engine_verify_pool(pass->engine, &pass->verifier.pool, error);
+                                       .stream = &pass->job,
+                                       .pool = engine->verify_pool,
+                                       .threads = threads};
+        pass->job.consumer = gf_verifier_consumer(&pass->verifier);
     }
-    return status ? status : gf_stream_run(job, pass->inputs, pass->report, stop, error);
+    return status ? status : gf_stream_run(&pass->job, pass->inputs, pass->report, stop, error);
 }
 
 /* Stream the image. If the backend fails, another one may compute the rest. */

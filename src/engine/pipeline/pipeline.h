@@ -143,15 +143,13 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
 /* ---- comparison with golden (verify.c) ------------------------------------------------------- */
 
 /* Consumer that verifies the strips of one image and forwards them. The caller sets the fields from
- * next to name; the others are 0. */
+ * next to threads; the others are 0. */
 typedef struct gf_verifier {
     gf_consumer base;
-    gf_consumer *next;         /* receives the verified strips */
-    const gf_backend *backend; /* backend to verify */
-    void *state;               /* state of that backend */
-    gf_pool *pool;             /* pool for golden, not used by other work at the same time */
-    uint32_t threads;          /* threads of the pool */
-    const char *name;          /* name of the image, for messages */
+    gf_consumer *next;           /* receives the verified strips */
+    const gf_stream_job *stream; /* the image, its plan, and the backend to verify */
+    gf_pool *pool;               /* for golden, not used by other work at the same time */
+    uint32_t threads;            /* threads of the pool */
     /* Valid while a stream runs. */
     gf_cut job;
     const gf_slot *slot;         /* strip being compared */
@@ -165,10 +163,10 @@ typedef struct gf_verifier {
     struct gf_verify_part *part; /* outcomes of the parts */
 } gf_verifier;
 
-/* Return the verifier as a consumer for images of this plan. For each strip, golden computes the
- * rows, records and payloads from the same input, and at the end the state. Any difference is
- * GF_FAILED, and so are input rows that changed after the strip was submitted. */
-gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
+/* Return the verifier as a consumer. For each strip, golden computes the rows, records and payloads
+ * from the same input, and at the end the state. Any difference is GF_FAILED, and so are input rows
+ * that changed after the strip was submitted. */
+gf_consumer *gf_verifier_consumer(gf_verifier *verifier);
 
 /* ---- passes (pass.c) ------------------------------------------------------------------------- */
 

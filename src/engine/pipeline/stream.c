@@ -54,10 +54,12 @@ static void stream_advance(gf_stream *stream, uint64_t *counter) {
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Record a failure and stop both sides. If device and file both fail, report the file: another
- * device would not help. */
-static void stream_fail(gf_stream *stream, gf_status status, bool by_backend,
-                        const gf_error *error) {
+/* Record the end of a step. A failure stops both sides. If device and file both fail, report the
+ * file: another device would not help. Return whether the step has succeeded. */
+static bool stream_check(gf_stream *stream, gf_status status, bool by_backend,
+                         const gf_error *error) {
+    if (!status)
+        return true;
     pthread_mutex_lock(&stream->lock);
     if (by_backend && status == GF_NO_BACKEND)
         stream->device_error = *error;
@@ -69,6 +71,7 @@ static void stream_fail(gf_stream *stream, gf_status status, bool by_backend,
     }
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
+    return false;
 }
 
 /* Fill a slot. Rows shared with the previous strip are reused or copied; the others are read. */
@@ -91,26 +94,27 @@ static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot,
 }
 
 /* Read strip k into its slot and submit it. */
-static gf_status stream_submit_strip(gf_stream *stream, uint64_t k, bool *by_backend,
-                                     gf_error *error) {
+static bool stream_submit_strip(gf_stream *stream, uint64_t k) {
     assert(stream->geometry.slots > 0);
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    const gf_status status = stream_fill_strip(stream, k, slot, error);
-    *by_backend = !status;
-    if (status)
-        return status;
-    if (stream->job->consumer->filled)
-        stream->job->consumer->filled(stream->job->consumer, slot);
-    return stream->job->backend->submit(stream->run, slot, error);
+    gf_consumer *consumer = stream->job->consumer;
+    gf_error error = {0};
+    if (!stream_check(stream, stream_fill_strip(stream, k, slot, &error), false, &error))
+        return false;
+    if (consumer->filled)
+        consumer->filled(consumer, slot);
+    const gf_status status = stream->job->backend->submit(stream->run, slot, &error);
+    return stream_check(stream, status, true, &error);
 }
 
 /* Announce the memory of free slots from strip k on to the inputs. Strips that share rows are left
  * out: their position depends on the strip before. */
-static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error) {
+static bool stream_announce(gf_stream *stream, uint64_t k) {
     const gf_cut *geometry = &stream->geometry;
     gf_status status = GF_OK;
+    gf_error error = {0};
     if (!gf_map_one_to_one(geometry->plan))
-        return GF_OK;
+        return true;
     pthread_mutex_lock(&stream->lock);
     const uint64_t released = stream->released;
     pthread_mutex_unlock(&stream->lock);
@@ -119,104 +123,85 @@ static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error)
          j = ++stream->announced) {
         gf_slot slot = stream->slots[j % geometry->slots];
         gf_locate_strip(geometry, j, &slot);
-        status = gf_inputs_announce(stream->inputs, slot.in, error);
+        status = gf_inputs_announce(stream->inputs, slot.in, &error);
     }
-    return status;
+    return stream_check(stream, status, false, &error);
+}
+
+static bool stream_finish_inputs(gf_stream *stream) {
+    gf_error error = {0};
+    return stream_check(stream, gf_inputs_finish(stream->inputs, &error), false, &error);
 }
 
 static void *stream_read_strips(void *argument) {
     gf_stream *stream = argument;
-    gf_error error = {0};
-    gf_status status = GF_OK;
-    bool by_backend = false;
-    for (uint64_t k = 0; k < stream->strips && !status; k++) {
-        if (!stream_await(stream, &stream->released, gf_strips_before(&stream->geometry, k)))
+    for (uint64_t k = 0; k < stream->strips; k++) {
+        if (!stream_await(stream, &stream->released, gf_strips_before(&stream->geometry, k)) ||
+            !stream_announce(stream, k) || !stream_submit_strip(stream, k))
             return NULL;
-        by_backend = false;
-        status = stream_announce(stream, k, &error);
-        if (!status)
-            status = stream_submit_strip(stream, k, &by_backend, &error);
-        if (!status)
-            stream_advance(stream, &stream->submitted);
+        stream_advance(stream, &stream->submitted);
     }
-    if (!status) {
-        by_backend = false;
-        status = gf_inputs_finish(stream->inputs, &error);
-    }
-    if (status)
-        stream_fail(stream, status, by_backend, &error);
+    stream_finish_inputs(stream);
     return NULL;
 }
 
-static gf_status stream_take_strip(gf_stream *stream, uint64_t k, bool *by_backend,
-                                   gf_error *error) {
+/* Wait for strip k and pass it to the consumer. */
+static bool stream_take_strip(gf_stream *stream, uint64_t k) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    const gf_status status = stream->job->backend->wait(stream->run, slot, error);
-    *by_backend = status != GF_OK;
-    return status ? status : stream->job->consumer->strip(stream->job->consumer, slot, error);
+    gf_consumer *consumer = stream->job->consumer;
+    gf_error error = {0};
+    const gf_status status = stream->job->backend->wait(stream->run, slot, &error);
+    return stream_check(stream, status, true, &error) &&
+           stream_check(stream, consumer->strip(consumer, slot, &error), false, &error);
 }
 
 /* Pass the merged state of the backend to the consumer, after the last strip. */
-static gf_status stream_finish_state(gf_stream *stream, gf_error *error) {
+static void stream_finish_state(gf_stream *stream) {
     const gf_stream_job *job = stream->job;
     const size_t bytes = (size_t)job->plan->state_bytes;
+    gf_error error = {0};
     void *state = gf_aligned_alloc(1, bytes);
-    if (!state)
-        return gf_fail_memory(error, job->name, bytes, "the measurement");
-    memset(state, 0, bytes);
-    gf_status status = bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
-    stream->by_backend = status != GF_OK;
-    if (!status)
-        status = job->consumer->state(job->consumer, state, error);
+    gf_status status = state ? GF_OK : gf_fail_memory(&error, job->name, bytes, "the measurement");
+    if (state)
+        memset(state, 0, bytes);
+    if (state && bytes)
+        status = job->backend->collect(stream->run, state, &error);
+    if (stream_check(stream, status, state != NULL, &error))
+        stream_check(stream, job->consumer->state(job->consumer, state, &error), false, &error);
     free(state);
-    return status;
 }
 
 /* ---- the whole stream ------------------------------------------------------------------------ */
 
 /* Run each side in its own thread, overlapped. This one consumes. */
-static gf_status stream_run_threads(gf_stream *stream, gf_error *error) {
+static void stream_run_threads(gf_stream *stream) {
+    gf_error error = {0};
     pthread_t reader;
-    pthread_mutex_init(&stream->lock, NULL);
-    pthread_cond_init(&stream->changed, NULL);
     const int failed = gf_thread_start(&reader, stream_read_strips, stream);
-    if (failed)
-        stream->status = gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s",
-                                 stream->job->name, strerror(failed));
-    gf_status status = stream->status;
-    for (uint64_t k = 0; k < stream->strips && !status; k++) {
-        gf_error strip_error = {0};
-        bool by_backend;
-        if (!stream_await(stream, &stream->submitted, k + 1))
-            break;
-        status = stream_take_strip(stream, k, &by_backend, &strip_error);
-        if (status)
-            stream_fail(stream, status, by_backend, &strip_error);
-        else
-            stream_advance(stream, &stream->released);
+    if (failed) {
+        (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
+                      strerror(failed));
+        stream_check(stream, GF_FAILED, false, &error);
+        return;
     }
-    if (!failed)
-        pthread_join(reader, NULL);
-    pthread_cond_destroy(&stream->changed);
-    pthread_mutex_destroy(&stream->lock);
-    return stream->status;
+    for (uint64_t k = 0; k < stream->strips; k++) {
+        if (!stream_await(stream, &stream->submitted, k + 1) || !stream_take_strip(stream, k))
+            break;
+        stream_advance(stream, &stream->released);
+    }
+    pthread_join(reader, NULL);
 }
 
 /* Run both sides alternately in the calling thread. The source is finished before the last strip is
  * consumed: if it turns out to be damaged, that strip is not written. */
-static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
-    gf_status status = GF_OK;
-    for (uint64_t k = 0; k < stream->strips && !status; k++) {
-        status = stream_submit_strip(stream, k, &stream->by_backend, error);
-        if (!status && k + 1 == stream->strips) {
-            stream->by_backend = false;
-            status = gf_inputs_finish(stream->inputs, error);
-        }
-        if (!status)
-            status = stream_take_strip(stream, k, &stream->by_backend, error);
-        stream->released += !status;
+static void stream_run_unthreaded(gf_stream *stream) {
+    for (uint64_t k = 0; k < stream->strips; k++) {
+        const bool last = k + 1 == stream->strips;
+        if (!stream_submit_strip(stream, k) || (last && !stream_finish_inputs(stream)) ||
+            !stream_take_strip(stream, k))
+            return;
+        stream->released++;
     }
-    return status;
 }
 
 /* Prepare consumer and backend for a geometry. */
@@ -263,11 +248,16 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
     report->strips += stream.strips;
     /* A single strip has nothing to overlap with: the reader thread would only cost its start. */
     const bool unthreaded = job->unthreaded || stream.strips == 1;
-    status = (unthreaded ? stream_run_unthreaded : stream_run_threads)(&stream, error);
-    if (status && stream.announced != 0)
+    pthread_mutex_init(&stream.lock, NULL);
+    pthread_cond_init(&stream.changed, NULL);
+    (unthreaded ? stream_run_unthreaded : stream_run_threads)(&stream);
+    if (stream.status && stream.announced != 0)
         gf_inputs_cancel(inputs);
-    if (!status && job->plan->filter->measure)
-        status = stream_finish_state(&stream, error);
+    if (!stream.status && job->plan->filter->measure)
+        stream_finish_state(&stream);
+    pthread_cond_destroy(&stream.changed);
+    pthread_mutex_destroy(&stream.lock);
+    status = stream.status;
     const uint64_t done = geometry->first + stream.released * geometry->out_rows;
     if (status && stop)
         *stop = (gf_stream_stop){.by_backend = stream.by_backend,

@@ -166,11 +166,12 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
 
 /* Fail with the difference, and advise the user which component to test. */
 static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_error *error) {
-    const gf_backend *backend = verifier->backend;
+    const gf_stream_job *stream = verifier->stream;
+    const gf_backend *backend = stream->backend;
     const bool host = backend == &gf_backend_cpu || backend == &gf_backend_golden;
     char device[sizeof((gf_report *)0)->device];
-    backend->describe(verifier->state, device, sizeof device);
-    return gf_fail(error, GF_FAILED, "%s: %s; %s (%s) is unreliable: %s", verifier->name, where,
+    backend->describe(stream->state, device, sizeof device);
+    return gf_fail(error, GF_FAILED, "%s: %s; %s (%s) is unreliable: %s", stream->name, where,
                    backend->name, device,
                    host ? "test this machine's memory" : "use --backend cpu, and test the device");
 }
@@ -221,7 +222,8 @@ static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error
     return verifier->next->state(verifier->next, state, error);
 }
 
-gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan) {
+gf_consumer *gf_verifier_consumer(gf_verifier *verifier) {
+    const gf_plan *plan = verifier->stream->plan;
     /* An ordered state requires one part. */
     const uint32_t parts = plan->ordered ? 1 : verifier->threads;
     verifier->base = (gf_consumer){.golden_parts = parts,

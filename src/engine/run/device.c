@@ -1,5 +1,5 @@
 /* Images in device memory: checks of arguments, jobs kept by an engine, results. The backend queues
- * the work (backend/device.h). */
+ * the work (gf_job_functions). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

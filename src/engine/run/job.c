@@ -59,50 +59,40 @@ static gf_status tall_open_parts(gf_tall *tall, const gf_chain *chain, const gf_
     return status;
 }
 
-/* Run all images as one image of this plan. */
+/* Run all images as one image of this plan, and free the plan. */
 static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                          const gf_plan *plan, gf_made *made, gf_result **results,
-                          gf_error *error) {
+                          gf_plan *plan, gf_made *made, gf_result **results, gf_error *error) {
     static const gf_measure measure = {.rows = tall_rows, .finish = tall_finish};
-    const double began = gf_now() - engine->start_seconds;
     gf_tall tall = {
         .measure = chain->filter->measure, .count = chain->count, .height = format->height};
-    gf_delivery delivery = {
-        .plan = plan, .measure = &measure, .data = &tall, .report = &made->report};
-    gf_inputs inputs;
-    gf_pass pass = {.engine = engine,
-                    .inputs = &inputs,
-                    .plan = plan,
-                    .consumer = &delivery.base,
-                    .images = 1,
-                    .memory = engine->options.max_memory,
-                    .report = &made->report};
+    gf_task task = gf_task_begin(engine, chain, made);
     gf_plan one = *plan;
+    task.plan = plan;
+    task.images = 1;
     one.in = *format;
     one.out.height /= chain->count;
     gf_status status =
-        gf_inputs_open_memory(&inputs, plan->inputs, format, chain->count, chain->in, error);
+        gf_inputs_open_memory(&task.inputs, plan->inputs, format, chain->count, chain->in, error);
     if (!status && one.out.width)
-        status = gf_memory_sink(&one.out, chain->count, chain->out, &delivery.sink, error);
+        status = gf_memory_sink(&one.out, chain->count, chain->out, &task.sink, error);
     for (uint64_t i = 0; i < chain->count && one.out.width && !status; i++) {
         const gf_pixels in[] = {chain->in[0][i], chain->in[1] ? chain->in[1][i] : chain->in[0][i]};
         status = gf_check_overlap(&one, chain->filter->info.name, in, &chain->out[i], error);
     }
     if (!status && tall.measure)
-        status = tall_open_parts(&tall, chain, format, pass.memory, error);
-    gf_delivery_init(&delivery);
+        status = tall_open_parts(&tall, chain, format, task.memory, error);
+    gf_delivery delivery = {.plan = plan, .measure = &measure, .data = &tall, .sink = task.sink};
+    gf_pass pass = gf_task_pass(&task, &delivery);
     if (!status)
         status = gf_pass_run(&pass, error);
     for (uint64_t i = 0; tall.parts && results && i < tall.count && !status; i++)
         status = gf_task_make_result(&tall.parts[i], &results[i], error);
-    made->report.total_seconds = gf_now() - began;
+    made->report.total_seconds = gf_now() - task.began;
     gf_made_report_plan(made, &one);
     for (uint64_t i = 0; tall.parts && i < tall.count; i++)
         gf_task_end(&tall.parts[i]);
     free(tall.parts);
-    if (delivery.sink)
-        delivery.sink->ops->close(delivery.sink);
-    gf_inputs_close(&inputs);
+    gf_task_end(&task);
     return status;
 }
 
@@ -163,7 +153,6 @@ static gf_status job_run_memory(gf_engine *engine, const gf_job *job, const gf_c
     gf_plan *plan = tall_plan(engine, chain, format);
     status = plan ? tall_run(engine, chain, format, plan, made, results, error)
                   : images_run_each(engine, chain, format, made, results, error);
-    gf_plan_free(plan);
     for (uint64_t i = 0; status && results && i < chain->count; i++) {
         gf_result_free(results[i]);
         results[i] = NULL;
