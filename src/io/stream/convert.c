@@ -25,30 +25,6 @@ typedef union block {
     float f32[BLOCK];
 } block;
 
-typedef void convert_block(block *to, const block *from, size_t n);
-
-static void convert_u8_u16(block *to, const block *from, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        to->u16[i] = (uint16_t)(from->u8[i] * 257u);
-}
-
-static void convert_u8_f32(block *to, const block *from, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        to->f32[i] = (float)from->u8[i] / 255.0f;
-}
-
-static void convert_u16_f32(block *to, const block *from, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        to->f32[i] = (float)from->u16[i] / 65535.0f;
-}
-
-/* Round v / 257 to nearest. v / 257 = k + 1/2 would mean 2 v = 257 (2 k + 1), an odd number: there
- * are no ties. */
-static void convert_u16_u8(block *to, const block *from, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        to->u8[i] = (uint8_t)((from->u16[i] * 255u + 32895u) >> 16);
-}
-
 /* Clamp to 0..1 and multiply by the maximum, which is exact in binary64. 2^52 is added to round to
  * an integer, to nearest even. */
 static inline uint32_t convert_unit(float v, double max) {
@@ -56,32 +32,6 @@ static inline uint32_t convert_unit(float v, double max) {
     const float unit = low < 1.0f ? low : 1.0f;
     const double rounded = (double)unit * max + 0x1p52;
     return (uint32_t)(int32_t)(rounded - 0x1p52);
-}
-
-static void convert_f32_u8(block *to, const block *from, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        to->u8[i] = (uint8_t)convert_unit(from->f32[i], 255.0);
-}
-
-static void convert_f32_u16(block *to, const block *from, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        to->u16[i] = (uint16_t)convert_unit(from->f32[i], 65535.0);
-}
-
-static void convert_f32_f32(block *to, const block *from, size_t n) {
-    memcpy(to->f32, from->f32, n * sizeof *to->f32);
-}
-
-static void convert_u8_linear(block *to, const block *from, size_t n) {
-    const float *linear = gf_srgb_of(GF_U8)->linear;
-    for (size_t i = 0; i < n; i++)
-        to->f32[i] = linear[from->u8[i]];
-}
-
-static void convert_u16_linear(block *to, const block *from, size_t n) {
-    const float *linear = gf_srgb_of(GF_U16)->linear;
-    for (size_t i = 0; i < n; i++)
-        to->f32[i] = linear[from->u16[i]];
 }
 
 /* Return the code value of linear light. */
@@ -94,61 +44,54 @@ static inline uint32_t convert_code(const gf_srgb *codes, float v) {
     return start + (light >= codes->thresholds[start + 1]);
 }
 
-static void convert_linear_u8(block *to, const block *from, size_t n) {
-    const gf_srgb codes = *gf_srgb_of(GF_U8);
-    for (size_t i = 0; i < n; i++)
-        to->u8[i] = (uint8_t)convert_code(&codes, from->f32[i]);
+/* Convert n samples between two types. linear: between sRGB integers and linear light of f32.
+ *
+ * u16 to u8: v / 257 is rounded to nearest. v / 257 = k + 1/2 would mean 2 v = 257 (2 k + 1), an
+ * odd number: there are no ties. */
+static void convert_block(gf_type in, gf_type out, bool linear, block *restrict to,
+                          const block *restrict from, size_t n) {
+    const bool light = linear && (in == GF_F32) != (out == GF_F32);
+    const gf_srgb srgb = light ? *gf_srgb_of(in == GF_F32 ? out : in) : (gf_srgb){0};
+    if (in == out)
+        memcpy(to, from, n * gf_type_bytes(in));
+    else if (light && in == GF_U8)
+        for (size_t i = 0; i < n; i++)
+            to->f32[i] = srgb.linear[from->u8[i]];
+    else if (light && in == GF_U16)
+        for (size_t i = 0; i < n; i++)
+            to->f32[i] = srgb.linear[from->u16[i]];
+    else if (light && out == GF_U8)
+        for (size_t i = 0; i < n; i++)
+            to->u8[i] = (uint8_t)convert_code(&srgb, from->f32[i]);
+    else if (light)
+        for (size_t i = 0; i < n; i++)
+            to->u16[i] = (uint16_t)convert_code(&srgb, from->f32[i]);
+    else if (in == GF_U8 && out == GF_U16)
+        for (size_t i = 0; i < n; i++)
+            to->u16[i] = (uint16_t)(from->u8[i] * 257u);
+    else if (in == GF_U8)
+        for (size_t i = 0; i < n; i++)
+            to->f32[i] = (float)from->u8[i] / 255.0f;
+    else if (in == GF_U16 && out == GF_U8)
+        for (size_t i = 0; i < n; i++)
+            to->u8[i] = (uint8_t)((from->u16[i] * 255u + 32895u) >> 16);
+    else if (in == GF_U16)
+        for (size_t i = 0; i < n; i++)
+            to->f32[i] = (float)from->u16[i] / 65535.0f;
+    else if (out == GF_U8)
+        for (size_t i = 0; i < n; i++)
+            to->u8[i] = (uint8_t)convert_unit(from->f32[i], 255.0);
+    else
+        for (size_t i = 0; i < n; i++)
+            to->u16[i] = (uint16_t)convert_unit(from->f32[i], 65535.0);
 }
 
-static void convert_linear_u16(block *to, const block *from, size_t n) {
-    const gf_srgb codes = *gf_srgb_of(GF_U16);
-    for (size_t i = 0; i < n; i++)
-        to->u16[i] = (uint16_t)convert_code(&codes, from->f32[i]);
-}
-
-/* By the type of the input and of the result. linear: with --linear; NULL: as plain. */
-static const struct converter {
-    convert_block *plain, *linear;
-} converters[3][3] = {
-    [GF_U8] = {[GF_U16] = {convert_u8_u16}, [GF_F32] = {convert_u8_f32, convert_u8_linear}},
-    [GF_U16] = {[GF_U8] = {convert_u16_u8}, [GF_F32] = {convert_u16_f32, convert_u16_linear}},
-    [GF_F32] = {[GF_U8] = {convert_f32_u8, convert_linear_u8},
-                [GF_U16] = {convert_f32_u16, convert_linear_u16},
-                [GF_F32] = {convert_f32_f32}},
-};
-
-/* Conversion of the rows of an image. */
+/* Conversion of the rows of an image. If only one format has alpha, the other is premultiplied. */
 typedef struct conversion {
-    convert_block *block;
-    convert_block *alpha; /* NULL: as the other channels */
-    uint64_t samples;     /* per row */
-    size_t from, to;      /* bytes per sample */
-    gf_format pixel;      /* channels, type and alpha of the result */
-    bool multiply;        /* the result is premultiplied */
-    bool divide;          /* the input is premultiplied */
-    uint64_t *outside;    /* from f32: counter of samples outside 0..1; NULL: not counted */
+    gf_format from, to;
+    bool linear;       /* convert_block for all channels but alpha */
+    uint64_t *outside; /* from f32: counter of samples outside 0..1; NULL: not counted */
 } conversion;
-
-static conversion conversion_of(const gf_format *from, const gf_format *to, bool linear) {
-    const struct converter *converter = &converters[from->type][to->type];
-    convert_block *plain = converter->plain, *light = linear ? converter->linear : NULL;
-    const bool alpha = gf_has_alpha(from) || gf_has_alpha(to);
-    return (conversion){.block = light ? light : plain,
-                        .alpha = light && alpha ? plain : NULL,
-                        .samples = gf_row_samples(from),
-                        .from = gf_type_bytes(from->type),
-                        .to = gf_type_bytes(to->type),
-                        .pixel = {1, 1, from->channels, to->type, alpha},
-                        .multiply = gf_has_alpha(from) && !gf_has_alpha(to),
-                        .divide = !gf_has_alpha(from) && gf_has_alpha(to)};
-}
-
-/* Multiply the colours by alpha. */
-static void convert_multiply(block *b, size_t n, size_t channels) {
-    for (size_t i = 0; i < n; i += channels)
-        for (size_t c = 0; c + 1 < channels; c++)
-            b->f32[i + c] *= b->f32[i + channels - 1];
-}
 
 /* Clamp alpha to 0..1 and divide the colours by it; they become 0 where it is 0. */
 static void convert_divide(block *b, size_t n, size_t channels) {
@@ -170,26 +113,33 @@ static uint32_t convert_count_outside(const block *in, size_t n) {
     return count;
 }
 
-/* Convert a row. Samples that grow may be at the end of dst: each block is read before it is
- * written, and ends before the next one. */
-static void convert_row(const conversion *how, unsigned char *dst, const unsigned char *src) {
+/* Convert `samples` samples. Those that grow may be at the end of dst: each block is read before it
+ * is written, and ends before the next one. */
+static void convert_samples(const conversion *how, unsigned char *dst, const unsigned char *src,
+                            uint64_t samples) {
+    const gf_type from = how->from.type, to = how->to.type;
+    const size_t from_bytes = gf_type_bytes(from), to_bytes = gf_type_bytes(to);
+    const size_t channels = how->to.channels;
+    gf_format pixel = how->to;
+    pixel.alpha |= how->from.alpha;
     block in, out, alpha;
-    assert(how->pixel.channels != 0);
-    for (uint64_t i = 0, n; i < how->samples; i += n) {
-        n = how->samples - i < BLOCK ? how->samples - i : BLOCK;
-        memcpy(&in, src + i * how->from, n * how->from);
-        if (how->divide)
-            convert_divide(&in, n, how->pixel.channels);
+    assert(channels != 0);
+    for (uint64_t i = 0, n; i < samples; i += n) {
+        n = samples - i < BLOCK ? samples - i : BLOCK;
+        memcpy(&in, src + i * from_bytes, n * from_bytes);
+        if (how->to.alpha && !how->from.alpha)
+            convert_divide(&in, n, channels);
         if (how->outside)
             *how->outside += convert_count_outside(&in, n);
-        how->block(&out, &in, n);
-        if (how->alpha) {
-            how->alpha(&alpha, &in, n);
-            gf_restore_alpha(&how->pixel, alpha.u8, out.u8, n / how->pixel.channels);
+        convert_block(from, to, how->linear, &out, &in, n);
+        if (how->linear && pixel.alpha) {
+            convert_block(from, to, false, &alpha, &in, n);
+            gf_restore_alpha(&pixel, alpha.u8, out.u8, n / channels);
         }
-        if (how->multiply)
-            convert_multiply(&out, n, how->pixel.channels);
-        memcpy(dst + i * how->to, &out, n * how->to);
+        for (size_t k = 0; how->from.alpha && !how->to.alpha && k < n; k += channels)
+            for (size_t c = 0; c + 1 < channels; c++) /* premultiply */
+                out.f32[k + c] *= out.f32[k + channels - 1];
+        memcpy(dst + i * to_bytes, &out, n * to_bytes);
     }
 }
 
@@ -221,20 +171,6 @@ struct wrapper {
     uint64_t at;           /* next row: of the inner source, or of a turned image */
 };
 
-/* Move the metadata of the inner source to the wrapper: later metadata follows that before. */
-static gf_status wrapper_take_metadata(wrapper *wrap, gf_error *error) {
-    gf_metadata *from = &wrap->inner->metadata, *to = &wrap->base.metadata;
-    if (from->damaged[0])
-        memcpy(to->damaged, from->damaged, sizeof to->damaged);
-    gf_remarks_add(&to->remarks, &from->remarks);
-    for (size_t i = 0; i < from->count; i++) {
-        const gf_chunk *chunk = &from->chunks[i];
-        gf_metadata_add(to, chunk->name, chunk->late, chunk->data, chunk->size);
-    }
-    gf_metadata_clear(from);
-    return gf_metadata_check(to, wrap->name, error);
-}
-
 static void wrapper_close(gf_source *base) {
     wrapper *wrap = (wrapper *)base;
     wrap->inner->ops->close(wrap->inner);
@@ -262,15 +198,25 @@ static void wrapper_shrink(gf_source *base) {
     base->memory = inner->memory;
 }
 
-/* Take over what the inner source knows after it has finished. */
+/* Take over what the inner source knows after it has finished. Its metadata is moved: later
+ * metadata follows that before. */
 static gf_status wrapper_complete(gf_source *base, gf_error *error) {
-    wrapper *wrap = (wrapper *)base;
-    const gf_source *inner = wrap->inner;
+    const wrapper *wrap = (wrapper *)base;
+    gf_source *inner = wrap->inner;
+    gf_metadata *from = &inner->metadata, *to = &base->metadata;
     base->threads = inner->threads;
     base->busy_seconds = inner->busy_seconds + wrap->seconds;
     base->bytes = inner->bytes;
     base->dropped |= inner->dropped;
-    return wrapper_take_metadata(wrap, error);
+    if (from->damaged[0])
+        memcpy(to->damaged, from->damaged, sizeof to->damaged);
+    gf_remarks_add(&to->remarks, &from->remarks);
+    for (size_t i = 0; i < from->count; i++) {
+        const gf_chunk *chunk = &from->chunks[i];
+        gf_metadata_add(to, chunk->name, chunk->late, chunk->data, chunk->size);
+    }
+    gf_metadata_clear(from);
+    return gf_metadata_check(to, wrap->name, error);
 }
 
 /* A source with rows left is not finished: it would read them. */
@@ -296,17 +242,6 @@ static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uin
                                       rows, error);
 }
 
-/* Read the rows above the first one. */
-static gf_status wrapper_skip(wrapper *wrap, gf_error *error) {
-    gf_source *inner = wrap->inner;
-    gf_status status = GF_OK;
-    for (uint64_t n; wrap->at < wrap->first && !status; wrap->at += n) {
-        n = wrap->first - wrap->at < wrap->rows ? wrap->first - wrap->at : wrap->rows;
-        status = inner->ops->read(inner, wrap->buffer, gf_row_bytes(&inner->format), n, error);
-    }
-    return status;
-}
-
 static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                               gf_error *error) {
     wrapper *wrap = (wrapper *)base;
@@ -315,7 +250,12 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     const size_t step = buffered ? gf_row_bytes(&inner->format) : stride;
     const uint64_t max = buffered ? wrap->rows : rows;
     unsigned char *out = dst;
-    gf_status status = inner->ops->seek ? GF_OK : wrapper_skip(wrap, error);
+    gf_status status = GF_OK;
+    /* Skip the rows above the first one. */
+    for (uint64_t n; !inner->ops->seek && wrap->at < wrap->first && !status; wrap->at += n) {
+        n = wrap->first - wrap->at < wrap->rows ? wrap->first - wrap->at : wrap->rows;
+        status = inner->ops->read(inner, wrap->buffer, gf_row_bytes(&inner->format), n, error);
+    }
     for (uint64_t n; rows != 0 && !status; rows -= n) {
         n = rows < max ? rows : max;
         unsigned char *in = buffered ? wrap->buffer : out + wrap->tail_bytes;
@@ -381,7 +321,7 @@ typedef struct convert_source {
 static gf_status convert_source_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
                                     gf_error *error) {
     (void)error;
-    convert_row(&((convert_source *)wrap)->how, dst, src);
+    convert_samples(&((convert_source *)wrap)->how, dst, src, gf_row_samples(&wrap->base.format));
     return GF_OK;
 }
 
@@ -397,7 +337,7 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
     convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, inner, name, error);
     if (!convert)
         return GF_FAILED;
-    convert->how = conversion_of(&inner->format, &format, linear);
+    convert->how = (conversion){.from = inner->format, .to = format, .linear = linear};
     convert->wrap.row = convert_source_row;
     convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     convert->wrap.base.format = format;
@@ -408,13 +348,11 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
 
 /* Each block is written at most where it was read. */
 uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
-    const gf_format from = *format;
     uint64_t outside = 0;
-    format->type = type;
-    conversion how = conversion_of(&from, format, false);
-    how.samples *= format->height;
-    how.outside = from.type == GF_F32 ? &outside : NULL;
-    convert_row(&how, pixels, pixels);
+    conversion how = {.from = *format, .to = *format};
+    how.outside = format->type == GF_F32 ? &outside : NULL;
+    how.to.type = format->type = type;
+    convert_samples(&how, pixels, pixels, gf_row_samples(format) * format->height);
     return outside;
 }
 
@@ -578,27 +516,19 @@ gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
     return GF_OK;
 }
 
-static gf_status crop_check(const gf_format *format, const gf_crop *crop, const char *name,
-                            gf_error *error) {
-    if (!crop->width || !crop->height)
-        return gf_fail(error, GF_USAGE, "--crop: the rectangle is empty");
-    if (crop->x < format->width && crop->width <= format->width - crop->x &&
-        crop->y < format->height && crop->height <= format->height - crop->y)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: --crop %" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                   " is not inside the image of %" PRIu64 "x%" PRIu64 " pixels; correct it",
-                   name, crop->x, crop->y, crop->width, crop->height, format->width,
-                   format->height);
-}
-
 gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_memory,
                          const char *name, gf_error *error) {
     gf_source *inner = *source;
     const gf_format whole = inner->format;
-    gf_status status = crop_check(&whole, part, name, error);
-    if (status)
-        return status;
+    if (!part->width || !part->height)
+        return gf_fail(error, GF_USAGE, "--crop: the rectangle is empty");
+    if (part->x >= whole.width || part->width > whole.width - part->x || part->y >= whole.height ||
+        part->height > whole.height - part->y)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --crop %" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                       " is not inside the image of %" PRIu64 "x%" PRIu64 " pixels; correct it",
+                       name, part->x, part->y, part->width, part->height, whole.width,
+                       whole.height);
     wrapper *wrap = wrapper_new(sizeof *wrap, inner, name, error);
     if (!wrap)
         return GF_FAILED;
@@ -899,37 +829,30 @@ static void nodata_mark(uint8_t *missing, const void *row, uint64_t n, gf_type t
         missing[i] |= nan ? f32[i] != f32[i] : f32[i] == value;
 }
 
-/* Count the marked samples of a row. */
-static void nodata_count(gf_left_out *left_out, const gf_format *format, uint64_t y) {
-    const uint64_t channels = format->channels, n = gf_row_samples(format);
-    if (y < left_out->first || y >= left_out->end)
-        return;
-    for (uint64_t c = 0; c < channels; c++) {
-        uint64_t sum = 0;
-        for (uint64_t i = c; i < n; i += channels)
-            sum += left_out->missing[i];
-        left_out->all[c] += sum;
-        if (left_out->rows)
-            left_out->rows[y * channels + c] = sum;
-    }
-    for (uint64_t i = 0; left_out->columns && i < n; i++)
-        left_out->columns[i] += left_out->missing[i];
-}
-
 void gf_leave_out(gf_left_out *left_out, const gf_format *format, unsigned char *const rows[],
                   uint64_t y) {
     static const uint32_t nan = 0x7fc00000, zero = 0;
-    const uint64_t n = gf_row_samples(format);
+    const uint64_t n = gf_row_samples(format), channels = format->channels;
     const size_t size = gf_type_bytes(format->type);
+    const bool counted = y >= left_out->first && y < left_out->end;
     const void *sample = left_out->use == GF_NODATA_ZERO ? &zero : &nan;
     uint8_t *missing = left_out->missing;
     memset(missing, 0, n);
     for (size_t i = 0; i < left_out->images; i++)
         if (left_out->nodata[i].declared)
             nodata_mark(missing, rows[i], n, format->type, left_out->nodata[i].value);
-    for (uint64_t i = format->channels - 1; gf_has_alpha(format) && i < n; i += format->channels)
+    for (uint64_t i = channels - 1; gf_has_alpha(format) && i < n; i += channels)
         missing[i] = 0;
-    nodata_count(left_out, format, y);
+    for (uint64_t c = 0; counted && c < channels; c++) {
+        uint64_t sum = 0;
+        for (uint64_t i = c; i < n; i += channels)
+            sum += missing[i];
+        left_out->all[c] += sum;
+        if (left_out->rows)
+            left_out->rows[y * channels + c] = sum;
+    }
+    for (uint64_t i = 0; counted && left_out->columns && i < n; i++)
+        left_out->columns[i] += missing[i];
     if (left_out->use == GF_NODATA_KEPT || (sample == &nan && format->type != GF_F32))
         return;
     for (size_t k = 0; k < left_out->images; k++)
@@ -982,13 +905,14 @@ static gf_status convert_write(gf_sink *base, const void *src, size_t stride, ui
                                gf_error *error) {
     convert_sink *sink = (convert_sink *)base;
     const unsigned char *from = src;
+    const uint64_t samples = gf_row_samples(&sink->how.to);
     gf_status status = GF_OK;
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < sink->rows ? rows - i : sink->rows;
         const gf_rows out = {sink->buffer, sink->row_bytes, sink->y, n};
         const double start = gf_now();
         for (uint64_t k = 0; k < n; k++, from += stride)
-            convert_row(&sink->how, sink->buffer + k * sink->row_bytes, from);
+            convert_samples(&sink->how, sink->buffer + k * sink->row_bytes, from, samples);
         if (base->digests)
             base->digest = gf_digest_rows(base->digest, &out, sink->row_bytes);
         sink->seconds += gf_now() - start;
@@ -1052,7 +976,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.write_encoded = NULL;
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
-    wrap->how = conversion_of(format, stored, linear);
+    wrap->how = (conversion){.from = *format, .to = *stored, .linear = linear};
     if (count && stored->type != GF_F32)
         wrap->how.outside = &wrap->base.remarks.outside;
     wrap->row_bytes = row;
