@@ -16,59 +16,67 @@
 #include "io/file/output.h"
 #include "io/plain/npy.h"
 
-/* A sample to be written. */
-struct sample {
-    uint64_t index; /* index among all samples of the file */
-    uint32_t bin;
-    uint64_t x, y;
-    uint32_t channel;  /* index among the measured channels */
-    const void *value; /* value of layout->type, unaligned */
+enum {
+    CHUNK_BYTES = 1 << 16,
+    SAMPLE_CAPACITY = 256 /* max bytes of a sample, a header or the end of JSON */
 };
-
-/* Max bytes that one call of a formatting function writes. */
-enum { SAMPLE_CAPACITY = 256 };
 
 /* sample_choose_kind has their names, which are also the extensions. */
 typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS } sample_kind;
 
-/* The formatting functions write to `to` and return the end of the text. */
+struct gf_sample_sink {
+    sample_kind kind;
+    gf_sample_layout layout;
+    gf_output *output;
+    uint64_t count;    /* samples written */
+    uint64_t expected; /* number of samples announced by gf_sample_sink_count */
+    bool has_expected;
+    bool rewrite_header; /* seekable .npy file: write the header again with the final count */
+    size_t used;
+    char chunk[CHUNK_BYTES + SAMPLE_CAPACITY];
+};
 
-/* ---- NumPy: an array of packed records in native byte order ---------------------------------- */
+/* ---- CSV and JSON, one line per sample; NumPy: packed records in native byte order ----------- */
 
-static char *npy_header(char *to, const gf_sample_layout *layout, uint64_t count) {
+/* Put the header at the start of the chunk. */
+static void sample_put_header(gf_sample_sink *sink, uint64_t count) {
+    const gf_sample_layout *layout = &sink->layout;
     const char order = gf_host_is_little() ? '<' : '>';
-    char bin[20] = "", descr[100];
-    if (layout->with_bin)
-        snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
-    snprintf(descr, sizeof descr,
-             "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', %s)]", bin, order,
-             order, gf_npy_dtype(layout->type));
-    return to + gf_npy_put_header(to, descr, &count, 1);
+    char *to = sink->chunk, bin[20] = "", descr[100];
+    if (sink->kind == SAMPLES_NPY) {
+        if (layout->with_bin)
+            snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
+        snprintf(descr, sizeof descr,
+                 "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', %s)]", bin, order,
+                 order, gf_npy_dtype(layout->type));
+        to += gf_npy_put_header(to, descr, &count, 1);
+    } else if (sink->kind == SAMPLES_JSON) {
+        to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,\"fields\":[");
+        to = stpcpy(to, layout->with_bin ? "\"bin\"," : "");
+        to = stpcpy(to, "\"x\",\"y\",\"channel\",\"value\"],\"samples\":[");
+    } else {
+        to = stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
+    }
+    sink->used = (size_t)(to - sink->chunk);
 }
-
-static char *npy_sample(char *to, const gf_sample_layout *layout, const struct sample *sample) {
-    if (layout->with_bin)
-        to = mempcpy(to, &sample->bin, sizeof sample->bin);
-    to = mempcpy(to, &sample->x, sizeof sample->x);
-    to = mempcpy(to, &sample->y, sizeof sample->y);
-    *to++ = (char)layout->indices[sample->channel];
-    return mempcpy(to, sample->value, gf_type_bytes(layout->type));
-}
-
-/* ---- text: CSV and JSON, one line per sample ------------------------------------------------- */
 
 /* Larger integers may not be exact as a double, which most JSON readers use. */
 #define EXACT_IN_JSON (UINT64_C(1) << 53)
 
-static char *sample_put_uint(char *to, uint64_t x) {
+static char *sample_put_uint(char *to, uint64_t x, bool json) {
+    const bool quote = json && x > EXACT_IN_JSON;
     char digits[20];
     size_t at = sizeof digits;
     do {
         digits[--at] = (char)('0' + x % 10);
         x /= 10;
     } while (x != 0);
-    memcpy(to, digits + at, sizeof digits - at);
-    return to + sizeof digits - at;
+    if (quote)
+        *to++ = '"';
+    to = mempcpy(to, digits + at, sizeof digits - at);
+    if (quote)
+        *to++ = '"';
+    return to;
 }
 
 /* JSON has no infinities and NaNs; write them as strings. Write -0 as "-0.0", since many readers
@@ -77,10 +85,10 @@ static char *sample_put_value(char *to, gf_type type, const void *value, bool js
     uint16_t integer;
     float x;
     if (type == GF_U8)
-        return sample_put_uint(to, *(const uint8_t *)value);
+        return sample_put_uint(to, *(const uint8_t *)value, json);
     if (type == GF_U16) {
         memcpy(&integer, value, sizeof integer);
-        return sample_put_uint(to, integer);
+        return sample_put_uint(to, integer, json);
     }
     memcpy(&x, value, sizeof x);
     if (json && x == 0 && signbit(x))
@@ -96,57 +104,33 @@ static char *sample_put_value(char *to, gf_type type, const void *value, bool js
     return to;
 }
 
-static char *text_put_uint(char *to, uint64_t x, bool json) {
-    const bool quote = json && x > EXACT_IN_JSON;
-    if (quote)
-        *to++ = '"';
-    to = sample_put_uint(to, x);
-    if (quote)
-        *to++ = '"';
-    *to++ = ',';
-    return to;
+/* Put a sample at the end of the chunk. value: of layout->type, unaligned. */
+static void sample_put(gf_sample_sink *sink, uint32_t bin, uint64_t position, const void *value) {
+    const gf_sample_layout *layout = &sink->layout;
+    const bool json = sink->kind == SAMPLES_JSON;
+    const uint64_t pixel = position / layout->channels, channel = position % layout->channels;
+    const uint64_t place[] = {pixel % layout->width, pixel / layout->width};
+    char *to = sink->chunk + sink->used;
+    if (sink->kind == SAMPLES_NPY) {
+        if (layout->with_bin)
+            to = mempcpy(to, &bin, sizeof bin);
+        to = mempcpy(to, place, sizeof place);
+        *to++ = (char)layout->indices[channel];
+        to = mempcpy(to, value, gf_type_bytes(layout->type));
+    } else {
+        if (json)
+            to = stpcpy(to, sink->count != 0 ? ",\n[" : "\n[");
+        if (layout->with_bin)
+            to = stpcpy(sample_put_uint(to, bin, json), ",");
+        to = stpcpy(sample_put_uint(to, place[0], json), ",");
+        to = stpcpy(sample_put_uint(to, place[1], json), json ? ",\"" : ",");
+        to = stpcpy(stpcpy(to, layout->names[channel]), json ? "\"," : ",");
+        to = sample_put_value(to, layout->type, value, json);
+        *to++ = json ? ']' : '\n';
+    }
+    sink->count++;
+    sink->used = (size_t)(to - sink->chunk);
 }
-
-static char *text_header(char *to, const gf_sample_layout *layout, bool json) {
-    if (!json)
-        return stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
-    to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,\"fields\":[");
-    to = stpcpy(to, layout->with_bin ? "\"bin\"," : "");
-    return stpcpy(to, "\"x\",\"y\",\"channel\",\"value\"],\"samples\":[");
-}
-
-static char *text_sample(char *to, const gf_sample_layout *layout, const struct sample *sample,
-                         bool json) {
-    if (json)
-        to = stpcpy(to, sample->index != 0 ? ",\n[" : "\n[");
-    if (layout->with_bin)
-        to = text_put_uint(to, sample->bin, json);
-    to = text_put_uint(to, sample->x, json);
-    to = text_put_uint(to, sample->y, json);
-    if (json)
-        *to++ = '"';
-    to = stpcpy(stpcpy(to, layout->names[sample->channel]), json ? "\"," : ",");
-    to = sample_put_value(to, layout->type, sample->value, json);
-    *to++ = json ? ']' : '\n';
-    return to;
-}
-
-/* ---- the sink -------------------------------------------------------------------------------- */
-
-enum { CHUNK_BYTES = 1 << 16 };
-
-struct gf_sample_sink {
-    sample_kind kind;
-    gf_sample_layout layout;
-    gf_output *output;
-    uint64_t count;    /* samples written */
-    uint64_t expected; /* number of samples announced by gf_sample_sink_count */
-    bool has_expected;
-    bool rewrite_header; /* seekable .npy file: write the header again with the final count */
-    size_t used;
-    char chunk[CHUNK_BYTES +
-               SAMPLE_CAPACITY]; /* with capacity for one more sample or the end of JSON */
-};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -167,14 +151,6 @@ static gf_status sample_choose_kind(const char *path, const char *format, sample
         return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
     return gf_fail(error, GF_USAGE,
                    "%s: unknown sample format; use the extension .csv, .npy or .json", path);
-}
-
-/* Put the header at the start of the chunk; return its size. */
-static size_t sample_put_header(gf_sample_sink *sink, uint64_t count) {
-    char *end = sink->kind == SAMPLES_NPY
-                    ? npy_header(sink->chunk, &sink->layout, count)
-                    : text_header(sink->chunk, &sink->layout, sink->kind == SAMPLES_JSON);
-    return (size_t)(end - sink->chunk);
 }
 
 gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
@@ -202,7 +178,7 @@ gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
     new->output = output;
     new->rewrite_header = gf_output_seekable(output) && kind == SAMPLES_NPY;
     if (!gf_sample_sink_wants_count(new))
-        new->used = sample_put_header(new, 0);
+        sample_put_header(new, 0);
     *sink = new;
     return GF_OK;
 }
@@ -221,7 +197,7 @@ gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *e
     sink->expected = count;
     sink->has_expected = true;
     if (gf_sample_sink_wants_count(sink))
-        sink->used = sample_put_header(sink, count);
+        sample_put_header(sink, count);
     return GF_OK;
 }
 
@@ -242,24 +218,12 @@ static gf_status sample_flush(gf_sample_sink *sink, gf_error *error) {
 
 gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_t *positions,
                                const void *values, uint64_t count, gf_error *error) {
-    const gf_sample_layout *layout = &sink->layout;
-    const size_t size = gf_type_bytes(layout->type);
-    struct sample sample = {.bin = bin, .value = values};
+    const size_t size = gf_type_bytes(sink->layout.type);
     gf_status status = sample_check_expected(sink, error);
     for (uint64_t i = 0; i < count && !status; i++) {
-        const uint64_t pixel = positions[i] / layout->channels;
-        sample.index = sink->count++;
-        sample.x = pixel % layout->width;
-        sample.y = pixel / layout->width;
-        sample.channel = (uint32_t)(positions[i] % layout->channels);
-        sample.value = (const unsigned char *)values + i * size;
         if (sink->used > CHUNK_BYTES - SAMPLE_CAPACITY)
             status = sample_flush(sink, error);
-        char *to = sink->chunk + sink->used;
-        to = sink->kind == SAMPLES_NPY
-                 ? npy_sample(to, layout, &sample)
-                 : text_sample(to, layout, &sample, sink->kind == SAMPLES_JSON);
-        sink->used = (size_t)(to - sink->chunk);
+        sample_put(sink, bin, positions[i], (const unsigned char *)values + i * size);
     }
     return status;
 }
@@ -277,7 +241,7 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
     }
     status = sample_flush(sink, error);
     if (!status && sink->rewrite_header) {
-        sink->used = sample_put_header(sink, sink->count);
+        sample_put_header(sink, sink->count);
         status = gf_output_seek(sink->output, 0, error);
         if (!status)
             status = sample_flush(sink, error);
