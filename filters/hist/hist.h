@@ -158,10 +158,6 @@ GF_BOTH uint32_t gf_hist_key(uint32_t bits) {
     return bits ^ ((0 - (bits >> 31)) | 0x80000000u);
 }
 
-static inline uint32_t gf_hist_key_bits(uint32_t key) {
-    return key & 0x80000000u ? key ^ 0x80000000u : ~key;
-}
-
 #define GF_HIST_KEYS 65536 /* bins of keys */
 
 /* ---- interval of values of a bin ------------------------------------------------------------- */
@@ -178,8 +174,8 @@ static inline uint32_t gf_hist_end_key(const gf_hist_plan *plan) {
 
 /* Return the value of a key. */
 static inline float gf_hist_value(const gf_hist_plan *plan, uint32_t key) {
-    const bool real = plan->head.in.type == GF_F32;
-    return gf_sample_number(plan->head.in.type, real ? gf_hist_key_bits(key) : key);
+    const uint32_t bits = key & 0x80000000u ? key ^ 0x80000000u : ~key;
+    return gf_sample_number(plan->head.in.type, plan->head.in.type == GF_F32 ? bits : key);
 }
 
 /* Return the counter of a key. */
@@ -189,21 +185,17 @@ static inline uint32_t gf_hist_counter_of(const gf_hist_plan *plan, uint32_t key
                          : gf_hist_bin_integer(key, plan->bins, gf_type_max(plan->head.in.type));
 }
 
-static inline uint32_t gf_hist_class(const gf_hist_plan *plan, uint32_t key) {
-    const uint32_t counter = gf_hist_counter_of(plan, key);
-    if (!plan->outside)
-        return counter;
-    return counter == plan->bins + GF_HIST_AT_BELOW   ? 0
-           : counter == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
-                                                      : counter + 1;
-}
-
 /* Find the smallest key whose class is `target` or above. Returns the end key if there is none. */
 static inline uint32_t gf_hist_edge(const gf_hist_plan *plan, uint32_t target) {
     uint32_t first = plan->head.in.type == GF_F32 ? 0x007fffffu : 0, end = gf_hist_end_key(plan);
     while (first < end) {
         const uint32_t middle = first + (end - first) / 2;
-        if (gf_hist_class(plan, middle) < target)
+        const uint32_t counter = gf_hist_counter_of(plan, middle);
+        const uint32_t found = !plan->outside                             ? counter
+                               : counter == plan->bins + GF_HIST_AT_BELOW ? 0
+                               : counter == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
+                                                                          : counter + 1;
+        if (found < target)
             first = middle + 1;
         else
             end = middle;

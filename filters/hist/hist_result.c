@@ -95,26 +95,23 @@ static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *k
     return GF_OK;
 }
 
-static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
-    gf_hist_row_sums *sums = hist->sums;
-    for (uint32_t s = 0; s < hist->plan->measured; s++, sums++, row++) {
-        sums->sum += row->sum;
-        sums->squares += row->squares;
-        sums->min = row->min < sums->min ? row->min : sums->min;
-        sums->max = row->max > sums->max ? row->max : sums->max;
-    }
-}
-
 static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *records,
                                 gf_error *error) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
     gf_hist_data *hist = data;
-    const uint64_t counters = gf_hist_counters(hist->plan);
+    const uint64_t counters = gf_hist_counters(plan);
     for (uint64_t y = records->y0; y < records->y0 + records->rows; y++) {
         uint64_t *record = gf_record_of(records, y);
-        for (uint64_t i = 0; i < counters && hist->plan->per_row; i++)
+        const gf_hist_row_sums *row = gf_hist_sums_of(plan, record);
+        for (uint64_t i = 0; i < counters && plan->per_row; i++)
             hist->counts[i] += hist->rows[y * counters + i] = record[i];
-        if (hist->plan->row_sums)
-            hist_add_row_sums(hist, gf_hist_sums_of(hist->plan, record));
+        for (uint32_t s = 0; s < plan->measured && plan->row_sums; s++, row++) {
+            gf_hist_row_sums *sums = &hist->sums[s];
+            sums->sum += row->sum;
+            sums->squares += row->squares;
+            sums->min = row->min < sums->min ? row->min : sums->min;
+            sums->max = row->max > sums->max ? row->max : sums->max;
+        }
     }
     return GF_OK;
 }
@@ -182,31 +179,25 @@ static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count
     return GF_OK;
 }
 
-/* Keep the first samples of a piece, up to the number that the result needs. */
-static gf_status hist_keep(gf_hist_data *hist, gf_hist_kept *bin, const gf_hist_bin_samples *piece,
-                           gf_error *error) {
-    const size_t value = hist_value_bytes(hist->plan);
-    const uint64_t left = hist->buffered ? UINT64_MAX : hist->shown - bin->count;
-    const uint64_t count = piece->count < left ? piece->count : left;
-    gf_status status = GF_OK;
-    if (bin->count + count > bin->capacity)
-        status = hist_grow(hist, bin, bin->count + count, error);
-    if (status || count == 0)
-        return status;
-    memcpy(bin->positions + bin->count, piece->positions, (size_t)count * sizeof *bin->positions);
-    memcpy(bin->values + bin->count * value, piece->values, (size_t)count * value);
-    bin->count += count;
-    return GF_OK;
-}
-
 static gf_status hist_take_payload(const gf_plan *head, void *data, const void *payload,
                                    gf_error *error) {
     gf_hist_data *hist = data;
+    const size_t value = hist_value_bytes(hist->plan);
     gf_status status = GF_OK;
     for (uint32_t nth = 0; nth < hist->plan->extracts && !status; nth++) {
         const gf_hist_bin_samples piece = hist_piece(hist->plan, payload, nth);
-        hist->bins[nth].extracted += piece.count;
-        status = hist_keep(hist, &hist->bins[nth], &piece, error);
+        gf_hist_kept *bin = &hist->bins[nth];
+        bin->extracted += piece.count;
+        /* Keep the first samples, up to the number that the result needs. */
+        const uint64_t left = hist->buffered ? UINT64_MAX : hist->shown - bin->count;
+        const uint64_t count = piece.count < left ? piece.count : left;
+        if (bin->count + count > bin->capacity)
+            status = hist_grow(hist, bin, bin->count + count, error);
+        if (!status && count > 0) {
+            memcpy(bin->positions + bin->count, piece.positions, (size_t)count * sizeof(uint64_t));
+            memcpy(bin->values + bin->count * value, piece.values, (size_t)count * value);
+            bin->count += count;
+        }
         if (!status && hist->keep.samples && !hist->buffered)
             status = gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
                                           piece.positions, piece.values, piece.count, error);
@@ -215,19 +206,6 @@ static gf_status hist_take_payload(const gf_plan *head, void *data, const void *
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
-
-/* Compute the counts of the bins from the counts of integer values. */
-static void hist_fold(gf_hist_data *hist) {
-    const gf_hist_plan *plan = hist->plan;
-    const uint32_t max = gf_type_max(plan->head.in.type);
-    for (uint32_t s = 0; s < plan->measured; s++) {
-        uint64_t *counts = hist->counts + (size_t)s * plan->counters;
-        const uint64_t *values = hist->values + (size_t)s * plan->values;
-        for (uint32_t v = 0; v <= max; v++)
-            counts[gf_hist_counter_of(plan, v)] += values[v];
-        counts[plan->bins + GF_HIST_AT_NAN] = values[max + 1]; /* nodata */
-    }
-}
 
 /* Return the index of the smallest counter such that it and those before it contain at least
  * `percent` percent of `count` samples. */
@@ -296,16 +274,20 @@ static void hist_compute_reals(const gf_hist_plan *plan, const uint64_t *counts,
     out->values[STD] = variance < 0 ? 0 : gf_canonical_double(sqrt(variance));
 }
 
-static void hist_compute_statistics(gf_hist_data *hist) {
+/* Compute what one channel reports from its counts: of values, if there are some, or of bins. */
+static void hist_complete_channel(gf_hist_data *hist, uint32_t s) {
     const gf_hist_plan *plan = hist->plan;
-    for (uint32_t s = 0; s < plan->measured; s++) {
-        const uint64_t *counts = plan->values ? hist->values + (size_t)s * plan->values
-                                              : hist->counts + (size_t)s * plan->counters;
-        if (plan->head.in.type == GF_F32)
-            hist_compute_reals(plan, counts, &hist->sums[s], &hist->statistics[s]);
-        else
-            hist_compute_integers(plan, counts, &hist->statistics[s]);
-    }
+    const gf_type type = plan->head.in.type;
+    uint64_t *bins = hist->counts + (size_t)s * plan->counters;
+    const uint64_t *values = plan->values ? hist->values + (size_t)s * plan->values : bins;
+    for (uint32_t v = 0; plan->folded && v <= gf_type_max(type); v++)
+        bins[gf_hist_counter_of(plan, v)] += values[v];
+    if (plan->folded)
+        bins[plan->bins + GF_HIST_AT_NAN] = values[gf_type_max(type) + 1]; /* nodata */
+    if (plan->statistics && type == GF_F32)
+        hist_compute_reals(plan, values, &hist->sums[s], &hist->statistics[s]);
+    else if (plan->statistics)
+        hist_compute_integers(plan, values, &hist->statistics[s]);
 }
 
 gf_status gf_hist_refine(gf_plan *head, const void *data, gf_error *error) {
@@ -338,10 +320,8 @@ static gf_status hist_finish(const gf_plan *head, void *data, const void *state,
     if (head->state_bytes)
         memcpy(gf_hist_state_counters(hist->plan) ? hist->counts : hist->values, state,
                (size_t)head->state_bytes);
-    if (hist->plan->folded)
-        hist_fold(hist);
-    if (hist->plan->statistics)
-        hist_compute_statistics(hist);
+    for (uint32_t s = 0; s < hist->plan->measured; s++)
+        hist_complete_channel(hist, s);
     uint64_t all = 0;
     for (uint32_t nth = 0; nth < extracts; nth++) {
         const uint64_t count = bins[nth].count;
@@ -404,7 +384,7 @@ static bool hist_next(const gf_hist_plan *plan, uint32_t nth, gf_hist_cursor *cu
     return false;
 }
 
-/* Compare the samples of one bin in image order. Describes the first difference in `where`. */
+/* Compare the samples of one bin in image order. Describe the first difference in `where`. */
 static bool hist_bin_differs(const gf_hist_plan *plan, uint32_t nth, const gf_payloads *golden,
                              const gf_payloads *got, char *where, size_t size) {
     const uint32_t bin = gf_hist_nth_bin(plan, nth);
@@ -448,22 +428,10 @@ enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
 enum { FIRST, ROWS, BINS, TOTALS, STATISTICS, EXTRACTED, SAMPLES };
 
 static bool hist_has_table(const gf_hist_plan *plan, int table) {
-    const bool has[] = {[FIRST] = plan->requested,
-                        [ROWS] = plan->per_row,
-                        [BINS] = true,
-                        [TOTALS] = true,
-                        [STATISTICS] = plan->statistics && !plan->requested,
-                        [EXTRACTED] = plan->extracts > 0,
-                        [SAMPLES] = plan->extracts > 0};
-    return has[table];
-}
-
-/* Return the table at an index of the result. */
-static int hist_table_at(const gf_hist_plan *plan, size_t index) {
-    int table = 0;
-    while (!hist_has_table(plan, table) || index-- > 0)
-        table++;
-    return table;
+    return table == FIRST        ? plan->requested
+           : table == ROWS       ? plan->per_row
+           : table == STATISTICS ? plan->statistics && !plan->requested
+                                 : table < STATISTICS || plan->extracts > 0;
 }
 
 #define TERMINAL_LINES 32 /* max bars: leaves lines for the heading */
@@ -476,22 +444,17 @@ static bool hist_has_values(const gf_hist_plan *plan) {
            plan->bins <= gf_type_max(plan->head.in.type) + 1;
 }
 
-/* Return the smallest value v of a bin: v * bins / max >= bin, in integers. */
-static uint64_t hist_first_value(const gf_hist_plan *plan, uint32_t bin) {
-    return ((uint64_t)bin * gf_type_max(plan->head.in.type) + plan->bins - 1) / plan->bins;
-}
-
 /* Return the cell in column FROM or TO of a bin. brief: as in text. */
 static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column, bool brief) {
-    if (hist_has_values(plan) && column == COLUMN_FROM)
-        return gf_value_uint(hist_first_value(plan, bin));
-    if (hist_has_values(plan))
-        return gf_value_uint(bin == plan->bins - 1 ? gf_type_max(plan->head.in.type)
-                                                   : hist_first_value(plan, bin + 1) - 1);
     const uint32_t at = column == COLUMN_FROM ? bin : bin + 1;
+    const uint64_t max = gf_type_max(plan->head.in.type);
     const double span = plan->hi - plan->lo;
     const double edge = at == plan->bins ? plan->hi : plan->lo + at * span / plan->bins;
-    return gf_value_double(brief ? gf_round_edge(edge, span / plan->bins) : edge);
+    if (!hist_has_values(plan))
+        return gf_value_double(brief ? gf_round_edge(edge, span / plan->bins) : edge);
+    /* The smallest value v of a bin: v * bins / max >= bin, in integers. */
+    const uint64_t first = (at * max + plan->bins - 1) / plan->bins;
+    return gf_value_uint(column == COLUMN_FROM ? first : at == plan->bins ? max : first - 1);
 }
 
 /* Return the value of kept sample i of a bin. */
@@ -590,11 +553,6 @@ static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *his
             plan->ranged ? "" : ", counted in the first and the last bin");
 }
 
-/* Return a number as text. Numbers that are not exact in binary32 are rounded to it. */
-static const char *hist_number(double x, char text[TEXT_BYTES]) {
-    return hist_text(gf_value_float((float)x), text);
-}
-
 /* Print "luma: 393216 samples, min 0, p1 29, median 148, p99 226, max 255, mean 141.2, std 46.1".
  */
 static void hist_print_statistics(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
@@ -604,7 +562,7 @@ static void hist_print_statistics(const gf_hist_plan *plan, const gf_hist_data *
     if (found->count == 0)
         return;
     for (int i = 0; i < STATISTIC_COUNT; i++)
-        hist_number(found->values[i], text[i]);
+        hist_text(gf_value_float((float)found->values[i]), text[i]); /* rounded to binary32 */
     gf_result_add_text(result,
                        "%s: %" PRIu64
                        " samples, min %s, p1 %s, median %s, p99 %s, max %s, mean "
@@ -642,12 +600,12 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
     gf_table *table = gf_result_add_table(result, "totals", plan->measured);
     gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
     gf_table_add_columns(table, GF_VALUE_UINT, "samples", "nan", NULL);
-    if (plan->outside) {
+    if (plan->outside)
         gf_table_add_columns(table, GF_VALUE_UINT, "below", "above", NULL);
-    }
     if (head->measure_first)
-        gf_result_add_text(result, "Range of the data: %s to %s\n", hist_number(plan->lo, lo),
-                           hist_number(plan->hi, hi));
+        gf_result_add_text(result, "Range of the data: %s to %s\n",
+                           hist_text(gf_value_float((float)plan->lo), lo),
+                           hist_text(gf_value_float((float)plan->hi), hi));
     if (hist_has_table(plan, STATISTICS))
         hist_add_statistics(plan, result);
     for (uint32_t s = 0; s < plan->measured && plan->statistics; s++)
@@ -749,7 +707,10 @@ static gf_value hist_cell(const gf_plan *head, const void *data, size_t table, u
                                                 [EXTRACTED] = hist_extracted_cell,
                                                 [SAMPLES] = hist_samples_cell};
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    return cells[hist_table_at(plan, table)](plan, data, row, column);
+    int kind = 0;
+    while (!hist_has_table(plan, kind) || table-- > 0)
+        kind++;
+    return cells[kind](plan, data, row, column);
 }
 
 const gf_measure gf_hist_measure = {
