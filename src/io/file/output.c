@@ -1,8 +1,8 @@
 /* Output files that appear complete or not at all. An output is created in the directory of its
  * target, so that a rename or a link gives it its name. The file is unnamed (O_TMPFILE) until it is
  * complete: however the process ends, the kernel removes it. Systems and file systems without
- * O_TMPFILE get a temporary name instead. io/file/commit.c gives the file its final name. */
-#define _GNU_SOURCE /* O_TMPFILE, statx, realpath, writev */
+ * O_TMPFILE get a temporary name instead. */
+#define _GNU_SOURCE /* O_TMPFILE, statx, realpath, writev, renameat2, futimens */
 
 #include "io/file/output.h"
 
@@ -16,18 +16,63 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/thread.h"
 #include "io/file/input.h"
 
 enum {
-    MAX_VECTORS = 256,      /* rows per writev call */
-    MIN_VECTOR_BYTES = 1024 /* shorter rows: copying into the buffer is faster than writev */
+    MAX_VECTORS = 256,       /* rows per writev call */
+    MIN_VECTOR_BYTES = 1024, /* shorter rows: copying into the buffer is faster than writev */
+    TEMPORARY_ATTEMPTS = 16  /* to find an unused temporary name */
 };
+#define BUFFER_BYTES ((size_t)1 << 16)
+
+typedef enum commit_state {
+    COMMIT_NONE,
+    COMMIT_NEW,       /* no file had the target's name */
+    COMMIT_EXCHANGED, /* the replaced file has the temporary name until all outputs are committed */
+    COMMIT_REPLACED   /* the replaced file no longer exists */
+} commit_state;
+
+struct gf_output {
+    char *name;           /* path as given, or "standard output"; for messages */
+    char *target;         /* final path, symbolic links resolved; NULL if written directly */
+    char *directory_path; /* directory of target; "." if target has no slash */
+    char *temporary;      /* temporary path; NULL for an unnamed file or if written directly */
+    char proc_path[32];   /* /proc/self/fd path of an unnamed file; "" otherwise */
+    /* Claim that prevents two outputs from writing to the same file. It consists of the directory
+     * (device and inode) and the file name, so the file need not exist; for files written directly,
+     * of the file itself and the name "". NULL: no claim. */
+    const char *claim_name;
+    dev_t device;
+    ino_t inode;
+    gf_output *next_claim;
+    int fd;
+    int directory_fd; /* directory of target, open for fsync; -1 if it is not synced */
+    int slot;         /* slot of the temporary path in the table of temporary files; -1: none */
+    gf_sync sync;
+    commit_state state;
+    struct stat info; /* status of the file when it was committed */
+    bool force;
+    bool replaces;     /* the target existed when the output was opened */
+    bool defer_access; /* other processes open the file; copy permissions in prepare */
+    bool synced;
+    bool standard; /* standard output: do not close fd */
+    bool joined;   /* the temporary file belongs to another process, which commits or removes it */
+    size_t used;
+    uint64_t streamed; /* bytes written sequentially */
+    unsigned char buffer[BUFFER_BYTES];
+};
+
+static const char cannot_write[] = "cannot write",
+                  cannot_create[] = "cannot create a file in its directory";
 
 /* ---- claims: no two outputs of this process write to the same file --------------------------- */
 
@@ -55,7 +100,7 @@ static gf_status output_claim(gf_output *output, const struct stat *info, const 
                    output->name);
 }
 
-void gf_output_drop_claim(gf_output *output) {
+static void output_drop_claim(gf_output *output) {
     if (!output->claim_name)
         return;
     pthread_mutex_lock(&claim_lock);
@@ -85,27 +130,23 @@ const char *gf_path_extension(const char *path) {
 /* Allocate an output without a file. Return NULL if out of memory. */
 static gf_output *output_new(const char *name, gf_error *error) {
     gf_output *new = malloc(sizeof *new);
-    if (!new) {
-        gf_fail_memory(error, name, sizeof *new, "an output");
+    char *copy = strdup(name);
+    if (!new || !copy) {
+        gf_set_memory_error(error, name, sizeof *new, "an output");
+        free(new);
+        free(copy);
         return NULL;
     }
     memset(new, 0, offsetof(gf_output, buffer));
-    new->fd = -1;
-    new->directory_fd = -1;
-    new->slot = -1;
-    new->name = strdup(name);
-    if (!new->name) {
-        gf_fail_memory(error, name, strlen(name) + 1, "its path");
-        gf_output_close(new);
-        return NULL;
-    }
+    new->fd = new->directory_fd = new->slot = -1;
+    new->name = copy;
     return new;
 }
 
 void gf_output_close(gf_output *output) {
     if (!output)
         return;
-    if (output->owned)
+    if (output->fd >= 0 && !output->standard)
         (void)close(output->fd);
     if (output->directory_fd >= 0)
         (void)close(output->directory_fd);
@@ -114,7 +155,7 @@ void gf_output_close(gf_output *output) {
         gf_temporary_abandon();
     }
     gf_temporary_drop(output->slot);
-    gf_output_drop_claim(output);
+    output_drop_claim(output);
     free(output->temporary);
     free(output->directory_path);
     free(output->target);
@@ -134,7 +175,7 @@ uint64_t gf_output_bytes(const gf_output *output) {
     struct stat info = output->info;
     if (!output->target)
         return output->streamed;
-    if (output->commit_state == GF_UNCOMMITTED && stat(gf_output_pending_path(output), &info) != 0)
+    if (output->state == COMMIT_NONE && stat(gf_output_pending_path(output), &info) != 0)
         return 0;
     return (uint64_t)info.st_size;
 }
@@ -145,43 +186,23 @@ bool gf_output_seekable(const gf_output *output) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error *error) {
+/* Fail with the errno of an operation. */
+static gf_status output_fail(const gf_output *output, const char *what, int cause,
+                             gf_error *error) {
     if (cause == ENOENT) /* also for directories such as /proc, which hold no files of users */
         (void)gf_fail(
             error, GF_FAILED,
             "%s: its directory does not exist or holds no files; create it first, or name "
             "another",
-            path);
+            output->name);
     else
-        (void)gf_fail(error, GF_FAILED, "%s: %s: %s", path, what, strerror(cause));
+        (void)gf_fail(error, GF_FAILED, "%s: %s: %s", output->name, what, strerror(cause));
     return gf_fail_cause(error, cause);
 }
 
-static gf_status output_fail_write(const gf_output *output, int cause, gf_error *error) {
-    return gf_output_fail(output->name, "cannot write", cause, error);
-}
-
-static gf_status output_fail_create(const char *path, int cause, gf_error *error) {
-    return gf_output_fail(path, "cannot create a file in its directory", cause, error);
-}
-
-gf_status gf_output_fail_exists(const char *name, gf_error *error) {
-    (void)gf_fail(error, GF_FAILED, "%s: already exists; use --force to replace it", name);
+static gf_status output_fail_exists(const gf_output *output, gf_error *error) {
+    (void)gf_fail(error, GF_FAILED, "%s: already exists; use --force to replace it", output->name);
     return gf_fail_cause(error, EEXIST);
-}
-
-/* ---- syncing the file and its directory ------------------------------------------------------ */
-
-/* Open the directory for fsync before any work is done, so that a failure is reported early. */
-static gf_status output_open_directory(gf_output *output, gf_error *error) {
-    if (output->sync != GF_SYNC_ALWAYS || !output->target)
-        return GF_OK;
-    output->directory_fd = open(output->directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (output->directory_fd >= 0)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: cannot open its directory for fsync: %s; omit --sync or make it readable",
-                   output->name, strerror(errno));
 }
 
 /* Sync a descriptor. Return 0 or an errno. EINVAL is success: the file system has no sync. */
@@ -193,37 +214,11 @@ static int output_sync(int fd, int (*sync)(int)) {
     return failed == 0 || errno == EINVAL ? 0 : errno;
 }
 
-int gf_output_sync_file(gf_output *output) {
+/* Sync the data written so far to disk. Return 0 or an errno. */
+static int output_sync_file(gf_output *output) {
     const int cause = output_sync(output->fd, output->sync == GF_SYNC_ALWAYS ? fsync : fdatasync);
     output->synced = cause == 0;
     return cause;
-}
-
-/* Return whether the file must be on disk before it gets its name. */
-static bool output_is_sync_required(const gf_output *output) {
-    struct stat info;
-    if (output->sync != GF_SYNC_REPLACING)
-        return output->sync == GF_SYNC_ALWAYS;
-    return output->replaces ||
-           (output->force && output->target && lstat(output->target, &info) == 0);
-}
-
-static gf_status output_sync_if_required(gf_output *output, gf_error *error) {
-    const int cause = output_is_sync_required(output) ? gf_output_sync_file(output) : 0;
-    /* Pipes and terminals do not support sync. */
-    if (cause == 0 || (cause == ENOTSUP && !gf_output_seekable(output)))
-        return GF_OK;
-    return output_fail_write(output, cause, error);
-}
-
-gf_status gf_output_sync_directory(const gf_output *output, gf_error *error) {
-    const int cause = output->directory_fd >= 0 ? output_sync(output->directory_fd, fsync) : 0;
-    if (cause == 0)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: is complete, but may be lost in a power failure: cannot fsync its "
-                   "directory: %s",
-                   output->name, strerror(cause));
 }
 
 /* ---- permissions: a replaced file never becomes accessible to more users --------------------- */
@@ -244,7 +239,9 @@ static bool output_copy_acl(gf_output *output, const char *from) {
     return fremovexattr(output->fd, name) == 0 || output_is_acl_absent(errno);
 }
 
-int gf_output_copy_access(gf_output *output, const char *from, const struct stat *info) {
+/* Copy owner, group, mode and access control list of another file as far as permitted. Return 0, or
+ * -1 with errno set. */
+static int output_copy_access(gf_output *output, const char *from, const struct stat *info) {
     mode_t mode = info->st_mode & 0777;
     /* If the group or the list cannot be copied, clear the group bits. They would apply to another
      * group, or, as the mask of an access control list, to every user on it. A failure to set the
@@ -261,15 +258,6 @@ int gf_output_copy_access(gf_output *output, const char *from, const struct stat
  * file system: encrypted names are limited to 143 bytes. */
 enum { STEM_BYTES = 64, AFFIX_BYTES = sizeof "..gpufilter-0123456789abcdef.tmp" };
 
-/* Return a number that is probably unique. After a collision the caller tries another. */
-static uint64_t temporary_number(void) {
-    static _Thread_local uint64_t counter;
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    const uint64_t time = (uint64_t)now.tv_sec * UINT64_C(1000000007) + (uint64_t)now.tv_nsec;
-    return time ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
-}
-
 /* Return the bytes of the target's name to use: valid UTF-8, which some file systems require. */
 static int temporary_stem_bytes(const char *stem) {
     size_t length = strnlen(stem, STEM_BYTES);
@@ -279,48 +267,44 @@ static int temporary_stem_bytes(const char *stem) {
     return (int)length;
 }
 
-/* Allocate ".NAME.gpufilter-NUMBER.tmp", in the target's directory to make the rename atomic. */
-static char *temporary_name(const char *target) {
-    const char *stem = path_last_part(target);
-    size_t prefix = (size_t)(stem - target);
-    size_t size = prefix + STEM_BYTES + AFFIX_BYTES;
-    char *name = malloc(size);
-    if (name) {
-        memcpy(name, target, prefix);
-        snprintf(name + prefix, size - prefix, ".%.*s.gpufilter-%016" PRIx64 ".tmp",
-                 temporary_stem_bytes(stem), stem, temporary_number());
-    }
-    return name;
-}
-
-/* Return whether files can be created in the directory, but neither renamed nor removed. */
-static bool directory_is_append_only(const char *path) {
-    struct statx info;
-    return statx(AT_FDCWD, path, 0, 0, &info) == 0 &&
-           (info.stx_attributes & STATX_ATTR_APPEND) != 0;
-}
-
 /* Check whether a temporary file can be created, renamed and removed. Return 0 or an errno:
  * ENAMETOOLONG if its path is too long, EPERM if the directory is append-only. */
 static int output_check_temporary(const gf_output *output) {
     const char *stem = path_last_part(output->target);
+    struct statx info;
     if (stem - output->target + temporary_stem_bytes(stem) + AFFIX_BYTES > PATH_MAX)
         return ENAMETOOLONG;
-    return directory_is_append_only(output->directory_path) ? EPERM : 0;
+    return statx(AT_FDCWD, output->directory_path, 0, 0, &info) == 0 &&
+                   (info.stx_attributes & STATX_ATTR_APPEND) != 0
+               ? EPERM
+               : 0;
 }
 
-int gf_output_register_temporary(gf_output *output) {
+/* Choose a temporary path and register it; call gf_temporary_made after creating the file. Return 0
+ * or an errno: also ENOMEM, or EMFILE if the table of temporary files is full. */
+static int output_register_temporary(gf_output *output) {
+    static _Thread_local uint64_t counter;
+    const char *stem = path_last_part(output->target);
+    const size_t prefix = (size_t)(stem - output->target), size = prefix + STEM_BYTES + AFFIX_BYTES;
     const int refused = output_check_temporary(output);
+    struct timespec now = {0};
     if (refused != 0)
         return refused;
-    output->temporary = temporary_name(output->target);
-    if (!output->temporary)
+    /* The number is probably unique. After a collision the caller tries another. */
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const uint64_t time = (uint64_t)now.tv_sec * UINT64_C(1000000007) + (uint64_t)now.tv_nsec;
+    const uint64_t number = time ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
+    if (!(output->temporary = malloc(size)))
         return ENOMEM;
+    /* In the target's directory, to make the rename atomic. */
+    snprintf(output->temporary, size, "%.*s.%.*s.gpufilter-%016" PRIx64 ".tmp", (int)prefix,
+             output->target, temporary_stem_bytes(stem), stem, number);
     output->slot = gf_temporary_add(output->temporary);
     return output->slot < 0 ? EMFILE : 0;
 }
 
-void gf_output_unregister_temporary(gf_output *output) {
+/* Unregister and free the temporary path; no file has it any longer. */
+static void output_unregister_temporary(gf_output *output) {
     gf_temporary_drop(output->slot);
     output->slot = -1;
     free(output->temporary);
@@ -348,23 +332,21 @@ static gf_status output_fail_temporary(const gf_output *output, int cause, gf_er
     }
 }
 
-gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error) {
-    for (int attempt = 0; attempt < GF_TEMPORARY_ATTEMPTS; attempt++) {
-        const int failed = gf_output_register_temporary(output);
+/* Create a file with a temporary name in the directory of output->target. */
+static gf_status output_create_temporary(gf_output *output, mode_t mode, gf_error *error) {
+    int cause = EEXIST;
+    for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS && cause == EEXIST; attempt++) {
+        const int failed = output_register_temporary(output);
         if (failed != 0)
             return output_fail_temporary(output, failed, error);
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        int cause = errno;
+        cause = errno;
         gf_temporary_made(output->slot);
-        if (output->fd >= 0) {
-            output->owned = true;
+        if (output->fd >= 0)
             return GF_OK;
-        }
-        gf_output_unregister_temporary(output);
-        if (cause != EEXIST)
-            return output_fail_create(output->name, cause, error);
+        output_unregister_temporary(output);
     }
-    return output_fail_create(output->name, EEXIST, error);
+    return output_fail(output, cannot_create, cause, error);
 }
 
 /* ---- creating the file ----------------------------------------------------------------------- */
@@ -381,20 +363,20 @@ static gf_status output_create(gf_output *output, mode_t mode, gf_error *error) 
     /* Replacing a file requires a temporary name. If that is impossible, fail now. */
     const bool refused = output->replaces && output_check_temporary(output) != 0;
     output->fd = refused ? -1 : open(output->directory_path, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-    output->owned = output->fd >= 0;
-    if (output->owned && output_find_proc_path(output))
+    if (output->fd >= 0 && output_find_proc_path(output))
         return GF_OK;
-    if (output->owned)
+    if (output->fd >= 0)
         (void)close(output->fd);
-    output->owned = false;
+    output->fd = -1;
     output->proc_path[0] = '\0';
-    return gf_output_create_temporary(output, mode, error);
+    return output_create_temporary(output, mode, error);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static gf_status output_open_standard(gf_output *output, gf_error *error) {
     struct stat info;
+    output->standard = true;
     if (fstat(STDOUT_FILENO, &info) != 0)
         return gf_fail(error, GF_FAILED, "standard output: cannot write: %s", strerror(errno));
     gf_status status = output_claim(output, &info, "", error);
@@ -408,8 +390,8 @@ static gf_status output_open_standard(gf_output *output, gf_error *error) {
 }
 
 /* Open an existing device or pipe, which is written directly. Reject directories. */
-static gf_status output_open_special(gf_output *output, const char *path, const struct stat *info,
-                                     gf_error *error) {
+static gf_status output_open_special(gf_output *output, const struct stat *info, gf_error *error) {
+    const char *path = output->name;
     const mode_t mode = info->st_mode;
     if (S_ISDIR(mode))
         return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
@@ -423,15 +405,14 @@ static gf_status output_open_special(gf_output *output, const char *path, const 
     output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (output->fd < 0)
         return gf_fail(error, GF_FAILED, "%s: cannot open: %s", path, strerror(errno));
-    output->owned = true;
     if (!output->force && isatty(output->fd))
         return gf_fail(error, GF_USAGE, "%s: is a terminal; name a file, or use --force", path);
     return GF_OK;
 }
 
 /* Set output->target and output->directory_path. */
-static gf_status output_resolve_target(gf_output *output, const char *path, bool exists,
-                                       gf_error *error) {
+static gf_status output_resolve_target(gf_output *output, bool exists, gf_error *error) {
+    const char *path = output->name;
     struct stat info;
     const bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
     if (link && !exists)
@@ -452,14 +433,6 @@ static gf_status output_resolve_target(gf_output *output, const char *path, bool
                                   : gf_fail_memory(error, path, strlen(path) + 1, "its path");
 }
 
-/* Claim the target until the output is committed or closed. */
-static gf_status output_claim_target(gf_output *output, gf_error *error) {
-    struct stat info;
-    return stat(output->directory_path, &info) == 0
-               ? output_claim(output, &info, path_last_part(output->target), error)
-               : output_fail_create(output->name, errno, error);
-}
-
 /* Return whether standard output or standard error is redirected to this file. Replacing the file
  * would lose the text printed to it. */
 static bool output_is_standard_stream(const struct stat *info) {
@@ -473,37 +446,39 @@ static bool output_is_standard_stream(const struct stat *info) {
 
 static gf_status output_copy_target_access(gf_output *output, const struct stat *info,
                                            gf_error *error) {
-    if (gf_output_copy_access(output, output->target, info) == 0)
+    if (output_copy_access(output, output->target, info) == 0)
         return GF_OK;
     return gf_fail(error, GF_FAILED, "%s: cannot preserve its permissions: %s", output->name,
                    strerror(errno));
 }
 
-static gf_status output_open_path(gf_output *output, const char *path, bool named,
-                                  gf_error *error) {
-    struct stat info;
+static gf_status output_open_path(gf_output *output, bool named, gf_error *error) {
+    const char *path = output->name;
+    struct stat info, directory;
     bool exists = stat(path, &info) == 0;
     if (!exists && errno != ENOENT)
         return gf_fail(error, GF_FAILED, "%s: cannot open: %s", path, strerror(errno));
     if (exists && !S_ISREG(info.st_mode))
-        return output_open_special(output, path, &info, error);
+        return output_open_special(output, &info, error);
     if (exists && output_is_standard_stream(&info))
         return gf_fail(
             error, GF_USAGE,
             "%s: standard output or standard error is redirected to it; name another file", path);
     if (exists && !output->force)
-        return gf_output_fail_exists(path, error);
-    gf_status status = output_resolve_target(output, path, exists, error);
-    if (!status)
-        status = output_claim_target(output, error);
+        return output_fail_exists(output, error);
+    gf_status status = output_resolve_target(output, exists, error);
     if (status)
+        return status;
+    if (stat(output->directory_path, &directory) != 0)
+        return output_fail(output, cannot_create, errno, error);
+    if ((status = output_claim(output, &directory, path_last_part(output->target), error)))
         return status;
     /* Give other users no access until the permissions of the target are copied. */
     const mode_t mode = exists ? info.st_mode & S_IRWXU : 0666;
     output->replaces = exists;
     output->defer_access = exists && named;
     if (named)
-        return gf_output_create_temporary(output, mode | S_IRUSR | S_IWUSR, error);
+        return output_create_temporary(output, mode | S_IRUSR | S_IWUSR, error);
     status = output_create(output, mode, error);
     return status || !exists ? status : output_copy_target_access(output, &info, error);
 }
@@ -518,9 +493,14 @@ gf_status gf_output_open(const char *path, const gf_file_options *options, bool 
     new->force = options && options->force;
     new->sync = options ? options->sync : GF_SYNC_REPLACING;
     gf_status status =
-        standard ? output_open_standard(new, error) : output_open_path(new, path, named, error);
-    if (!status)
-        status = output_open_directory(new, error);
+        standard ? output_open_standard(new, error) : output_open_path(new, named, error);
+    /* Open the directory for fsync before any work is done, so that a failure is reported early. */
+    if (!status && new->sync == GF_SYNC_ALWAYS &&new->target &&
+        (new->directory_fd = open(new->directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        status =
+            gf_fail(error, GF_FAILED,
+                    "%s: cannot open its directory for fsync: %s; omit --sync or make it readable",
+                    new->name, strerror(errno));
     if (status)
         gf_output_close(new);
     else
@@ -533,49 +513,35 @@ gf_status gf_output_open(const char *path, const gf_file_options *options, bool 
 /* Write all vectors at the file offset. */
 static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, int count,
                                       gf_error *error) {
-    while (count > 0) {
-        ssize_t written = writev(output->fd, vectors, count);
-        if (written < 0) {
-            if (gf_can_retry(output->fd, POLLOUT, errno))
-                continue;
-            return output_fail_write(output, errno, error);
-        }
-        output->streamed += (uint64_t)written;
+    for (ssize_t written = 0;;) {
         for (; count > 0 && (size_t)written >= vectors->iov_len; vectors++, count--)
             written -= (ssize_t)vectors->iov_len;
-        if (count > 0) {
-            vectors->iov_base = (unsigned char *)vectors->iov_base + written;
-            vectors->iov_len -= (size_t)written;
-        }
+        if (count == 0)
+            return GF_OK;
+        vectors->iov_base = (unsigned char *)vectors->iov_base + written;
+        vectors->iov_len -= (size_t)written;
+        written = writev(output->fd, vectors, count);
+        if (written < 0 && !gf_can_retry(output->fd, POLLOUT, errno))
+            return output_fail(output, cannot_write, errno, error);
+        written = written < 0 ? 0 : written;
+        output->streamed += (uint64_t)written;
     }
-    return GF_OK;
-}
-
-static gf_status output_write_all(gf_output *output, const void *data, size_t size,
-                                  gf_error *error) {
-    /* The cast removes const: writev only reads the data. */
-    struct iovec vector = {(void *)data, size};
-    return size ? output_write_vectors(output, &vector, 1, error) : GF_OK;
 }
 
 static gf_status output_flush(gf_output *output, gf_error *error) {
-    size_t used = output->used;
+    struct iovec vector = {output->buffer, output->used};
     output->used = 0;
-    return output_write_all(output, output->buffer, used, error);
+    return output_write_vectors(output, &vector, 1, error);
 }
 
 gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error) {
-    if (size > GF_OUTPUT_BUFFER - output->used) {
-        gf_status status = output_flush(output, error);
-        if (status)
-            return status;
-    }
-    if (size >= GF_OUTPUT_BUFFER)
-        return output_write_all(output, data, size, error);
-    if (size != 0) {
+    struct iovec vector = {(void *)data, size}; /* writev only reads the data */
+    gf_status status = size > BUFFER_BYTES - output->used ? output_flush(output, error) : GF_OK;
+    if (status || size >= BUFFER_BYTES)
+        return status ? status : output_write_vectors(output, &vector, 1, error);
+    if (size != 0)
         memcpy(output->buffer + output->used, data, size);
-        output->used += size;
-    }
+    output->used += size;
     return GF_OK;
 }
 
@@ -604,40 +570,41 @@ gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t strid
 gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error) {
     gf_status status = output_flush(output, error);
     if (!status && (offset > INT64_MAX || lseek(output->fd, (off_t)offset, SEEK_SET) < 0))
-        status = output_fail_write(output, offset > INT64_MAX ? EFBIG : errno, error);
+        status = output_fail(output, cannot_write, offset > INT64_MAX ? EFBIG : errno, error);
     return status;
 }
 
 /* ---- completing ------------------------------------------------------------------------------ */
-
-/* Close the file, since some file systems report a full disk only on close. An unnamed file must
- * stay open; close a duplicate of its descriptor instead. Return 0 or an errno. */
-static int output_close_file(gf_output *output) {
-    const bool keep_open = output->proc_path[0] != '\0';
-    const int fd = keep_open ? fcntl(output->fd, F_DUPFD_CLOEXEC, 0) : output->fd;
-    if (!keep_open) {
-        output->fd = -1;
-        output->owned = false;
-    }
-    /* On Linux the descriptor is closed even after EINTR. */
-    return fd >= 0 && close(fd) != 0 && errno != EINTR ? errno : 0;
-}
 
 gf_status gf_output_prepare(gf_output *output, gf_error *error) {
     gf_status status = output_flush(output, error);
     struct stat info;
     if (!status && output->defer_access && stat(output->target, &info) == 0)
         status = output_copy_target_access(output, &info, error);
-    if (!status)
-        status = output_sync_if_required(output, error);
     if (status)
         return status;
-    const int cause = output->owned ? output_close_file(output) : 0;
+    /* Must the file be on disk before it gets its name? */
+    const bool sync = output->sync == GF_SYNC_ALWAYS ||
+                      (output->sync == GF_SYNC_REPLACING &&
+                       (output->replaces ||
+                        (output->force && output->target && lstat(output->target, &info) == 0)));
+    int cause = sync ? output_sync_file(output) : 0;
+    if (cause == ENOTSUP && !gf_output_seekable(output)) /* pipes and terminals */
+        cause = 0;
+    /* Close the file, since some file systems report a full disk only on close. An unnamed file
+     * must stay open; close a duplicate of its descriptor instead. On Linux the descriptor is
+     * closed even after EINTR. */
+    if (cause == 0 && !output->standard) {
+        const bool keep_open = output->proc_path[0] != '\0';
+        const int fd = keep_open ? fcntl(output->fd, F_DUPFD_CLOEXEC, 0) : output->fd;
+        output->fd = keep_open ? output->fd : -1;
+        cause = fd >= 0 && close(fd) != 0 && errno != EINTR ? errno : 0;
+    }
     if (cause != 0)
-        return output_fail_write(output, cause, error);
+        return output_fail(output, cannot_write, cause, error);
     if (gf_output_seekable(output) && !output->joined && !output->force &&
         lstat(output->target, &info) == 0)
-        return gf_output_fail_exists(output->name, error);
+        return output_fail_exists(output, error);
     return GF_OK;
 }
 
@@ -664,7 +631,6 @@ static gf_status output_open_part(gf_output *output, const char *temporary, gf_e
     if (output->fd < 0)
         return gf_fail(error, GF_FAILED, "%s: cannot open %s: %s", output->name, temporary,
                        strerror(errno));
-    output->owned = true;
     return GF_OK;
 }
 
@@ -680,4 +646,257 @@ gf_status gf_output_join(const char *path, const char *temporary, gf_output **jo
     else
         *joined = output;
     return status;
+}
+
+/* ---- naming; functions return 0 or an errno -------------------------------------------------- */
+
+/* Copy an unnamed file to a file with a temporary name if linking failed because the system refuses
+ * to link it although it created it. This happens with AppArmor and SELinux, on file systems
+ * without hard links, on FUSE and in sandboxes without linkat, and on bind mounts of a
+ * subdirectory. Other errors would also affect a copy: return them, also if the file cannot be
+ * created. */
+static int output_copy_if_refused(gf_output *output, int cause) {
+    enum { MAX_BYTES = 1 << 30 }; /* bytes per sendfile call */
+    const mode_t allowed = output->replaces ? S_IRWXU : 0777;
+    const int from = output->fd;
+    struct stat info;
+    gf_error ignored;
+    if (cause != EPERM && cause != EACCES && cause != EXDEV && cause != EOPNOTSUPP &&
+        cause != ENOENT && cause != ENOSYS && cause != EINVAL)
+        return cause;
+    if (fstat(from, &info) != 0)
+        return errno;
+    if (output_create_temporary(output, info.st_mode & allowed, &ignored)) {
+        output->fd = from;
+        return cause;
+    }
+    off_t at = 0;
+    ssize_t copied;
+    do
+        copied = sendfile(output->fd, from, &at, MAX_BYTES);
+    while (copied > 0 || (copied < 0 && errno == EINTR));
+    /* Copy permissions and modification time; a later check may compare the time. */
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, info.st_mtim};
+    const bool complete =
+        copied == 0 &&
+        (!output->replaces || output_copy_access(output, output->proc_path, &info) == 0) &&
+        futimens(output->fd, times) == 0;
+    cause = !complete ? errno : output->synced ? output_sync_file(output) : 0;
+    if (cause == 0 && fstat(output->fd, &output->info) != 0)
+        cause = errno;
+    (void)close(from);
+    output->proc_path[0] = '\0';
+    if (close(output->fd) != 0 && errno != EINTR && cause == 0)
+        cause = errno;
+    output->fd = -1;
+    return cause;
+}
+
+/* Link the file to a temporary name. If the system refuses, copy it. */
+static int output_link_temporary(gf_output *output) {
+    int cause = EEXIST;
+    for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS && cause == EEXIST; attempt++) {
+        cause = output_register_temporary(output);
+        if (cause == 0) {
+            if (linkat(AT_FDCWD, output->proc_path, AT_FDCWD, output->temporary,
+                       AT_SYMLINK_FOLLOW) != 0)
+                cause = errno;
+            gf_temporary_made(output->slot);
+        }
+        if (cause != 0)
+            output_unregister_temporary(output);
+    }
+    return output_copy_if_refused(output, cause);
+}
+
+static int output_rename_flags(const char *from, const char *to, unsigned flags) {
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0 ? 0 : errno;
+}
+
+static int output_rename_noreplace(gf_output *output) {
+    struct stat info;
+    int cause = output_rename_flags(output->temporary, output->target, RENAME_NOREPLACE);
+    if (cause == 0 || cause == EEXIST)
+        return cause;
+    /* Not every file system supports RENAME_NOREPLACE or hard links. The last resort is to test for
+     * the target first. */
+    cause = link(output->temporary, output->target) == 0 ? 0 : errno;
+    if (cause == 0)
+        (void)unlink(output->temporary);
+    if (cause == 0 || cause == EEXIST)
+        return cause;
+    if (lstat(output->target, &info) == 0)
+        return EEXIST;
+    return rename(output->temporary, output->target) == 0 ? 0 : errno;
+}
+
+/* Give the file its final name. Return EEXIST if the target exists. */
+static int output_commit_new(gf_output *output) {
+    int cause = 0;
+    if (!output->temporary &&
+        linkat(AT_FDCWD, output->proc_path, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) != 0)
+        cause = output_copy_if_refused(output, errno);
+    if (cause == 0 && output->temporary)
+        cause = output_rename_noreplace(output);
+    if (cause == 0) {
+        output->state = COMMIT_NEW;
+        output_unregister_temporary(output);
+    }
+    return cause;
+}
+
+/* Replace the existing target. reversible: exchange the two names, if the file system can, so that
+ * the commit can be rolled back. */
+static int output_commit_replacing(gf_output *output, bool reversible) {
+    struct stat info;
+    int cause = 0;
+    /* The target was created while the output was written, so the file is not synced yet. */
+    if (output->proc_path[0] != '\0' && !output->synced && output->sync != GF_SYNC_NEVER)
+        cause = output_sync_file(output);
+    if (cause == 0 && !output->temporary)
+        cause = output_link_temporary(output);
+    if (cause != 0)
+        return cause;
+    if (reversible) {
+        cause = output_rename_flags(output->temporary, output->target, RENAME_EXCHANGE);
+        if (cause == 0 && lstat(output->temporary, &info) == 0 && S_ISDIR(info.st_mode)) {
+            (void)output_rename_flags(output->temporary, output->target, RENAME_EXCHANGE);
+            cause = EISDIR;
+        }
+        output->state = cause == 0 ? COMMIT_EXCHANGED : COMMIT_NONE;
+        /* The target was removed in the meantime. */
+        if (cause == ENOENT)
+            cause = output_commit_new(output);
+        if (cause != EINVAL && cause != ENOSYS && cause != EOPNOTSUPP)
+            return cause;
+    }
+    /* This is the last output of the group, or names cannot be exchanged. */
+    if (rename(output->temporary, output->target) != 0)
+        return errno;
+    output->state = COMMIT_REPLACED;
+    output_unregister_temporary(output);
+    return 0;
+}
+
+static gf_status output_commit_one(gf_output *output, bool reversible, gf_error *error) {
+    /* Outputs written directly have no other name. A shared file is committed by its creator. */
+    if (!gf_output_seekable(output) || output->joined)
+        return GF_OK;
+    int cause = stat(gf_output_pending_path(output), &output->info) != 0 ? errno : 0;
+    if (cause == 0)
+        cause = output->force && output->replaces ? EEXIST : output_commit_new(output);
+    if (cause == EEXIST && !output->force)
+        return output_fail_exists(output, error);
+    if (cause == EEXIST)
+        cause = output_commit_replacing(output, reversible);
+    return cause == 0
+               ? GF_OK
+               : output_fail(output, "cannot rename the output to its final name", cause, error);
+}
+
+/* Return 1 if the target is the committed file, 0 if it was replaced or removed, -1 if unknown. */
+static int output_is_unmodified(const gf_output *output) {
+    const struct stat *committed = &output->info;
+    struct stat info;
+    if (lstat(output->target, &info) != 0)
+        return errno == ENOENT ? 0 : -1;
+    /* Compare more than the inode: a new file can reuse it. */
+    return info.st_dev == committed->st_dev && info.st_ino == committed->st_ino &&
+           info.st_size == committed->st_size && info.st_mtim.tv_sec == committed->st_mtim.tv_sec &&
+           info.st_mtim.tv_nsec == committed->st_mtim.tv_nsec;
+}
+
+/* Restore the state before the commit. Return false if the output stays. */
+static bool output_roll_back(gf_output *output) {
+    const commit_state state = output->state;
+    const int unmodified = state == COMMIT_NONE ? 0 : output_is_unmodified(output);
+    output->state = COMMIT_NONE;
+    if (unmodified == 0)
+        return true;
+    if (unmodified > 0 && state == COMMIT_NEW)
+        return unlink(output->target) == 0;
+    if (unmodified > 0 && state == COMMIT_EXCHANGED)
+        return output_rename_flags(output->temporary, output->target, RENAME_EXCHANGE) == 0;
+    return false;
+}
+
+/* Append text to the message of an error. */
+static void output_extend_message(gf_error *error, const char *before, const char *name,
+                                  const char *after) {
+    if (!error)
+        return;
+    const gf_error previous = *error;
+    (void)gf_set_error(error, previous.status, "%s; %s%s%s", previous.message, before, name, after);
+    error->cause = previous.cause;
+}
+
+static void output_roll_back_all(gf_output *const *outputs, size_t count, gf_error *error) {
+    while (count > 0) {
+        gf_output *output = outputs[--count];
+        const bool exchanged = output->state == COMMIT_EXCHANGED;
+        if (output_roll_back(output))
+            continue;
+        output_extend_message(error, "", output->name, " was already written");
+        if (!exchanged)
+            continue;
+        /* Keep the only copy of the replaced file. */
+        output_extend_message(error, "the file that it replaced is now ", output->temporary, "");
+        output_unregister_temporary(output);
+    }
+}
+
+gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *error) {
+    gf_status status = GF_OK;
+    size_t committed = 0;
+    sigset_t before;
+    /* Defer terminating signals until all files have their names. */
+    gf_block_signals(&before);
+    for (; committed < count && !status; committed += !status)
+        status = output_commit_one(outputs[committed], committed + 1 < count, error);
+    if (status)
+        output_roll_back_all(outputs, committed, error);
+    for (size_t i = 0; i < count; i++) {
+        gf_output *output = outputs[i];
+        const char *temporary = output->joined ? NULL : output->temporary;
+        /* Remove the replaced file, or the temporary files. Nothing removes them later, so append
+         * those that cannot be removed to the message. */
+        if (temporary && (status || output->state == COMMIT_EXCHANGED) && unlink(temporary) != 0 &&
+            status && errno != ENOENT)
+            output_extend_message(error, "cannot remove the temporary file ", temporary, "");
+        if (!status && !output->joined)
+            output_unregister_temporary(output);
+        if (!status)
+            output_drop_claim(output);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (size_t i = 0; i < count && !status; i++) {
+        const int fd = outputs[i]->directory_fd, cause = fd >= 0 ? output_sync(fd, fsync) : 0;
+        if (cause != 0)
+            status = gf_fail(error, GF_FAILED,
+                             "%s: is complete, but may be lost in a power failure: cannot fsync "
+                             "its directory: %s",
+                             outputs[i]->name, strerror(cause));
+    }
+    return status;
+}
+
+gf_status gf_output_commit(gf_output *output, gf_error *error) {
+    return gf_outputs_commit(&output, 1, error);
+}
+
+/* ---- public interface: files written as a whole ---------------------------------------------- */
+
+gf_status gf_output_file_open(const char *path, const gf_file_options *options,
+                              gf_output_file **file, gf_error *error) {
+    return gf_output_open(path, options, false, file, error);
+}
+
+gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
+                               gf_error *error) {
+    gf_status status = gf_output_write(file, data, size, error);
+    return status ? status : gf_output_prepare(file, error);
+}
+
+void gf_output_file_close(gf_output_file *file) {
+    gf_output_close(file);
 }

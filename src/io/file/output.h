@@ -1,9 +1,6 @@
-/* Output files that appear complete or not at all. output.c creates and writes them,
- * io/file/commit.c gives them their final names. */
+/* Output files that appear complete or not at all. */
 #ifndef GF_OUTPUT_H
 #define GF_OUTPUT_H
-
-#include <sys/stat.h>
 
 #include "gpufilter_tools.h"
 
@@ -67,76 +64,5 @@ void gf_temporary_abandon(void);
 
 /* Return the part after the last dot of the file name, or "" if there is none. */
 const char *gf_path_extension(const char *path);
-
-/* ---- internal: shared by output.c and io/file/commit.c ----------------------------------------
- */
-
-#define GF_OUTPUT_BUFFER ((size_t)1 << 16)
-
-/* State of a commit. */
-typedef enum gf_commit_state {
-    GF_UNCOMMITTED,
-    GF_NEW,       /* no file had the target's name */
-    GF_EXCHANGED, /* the replaced file has the temporary name until all outputs are committed */
-    GF_REPLACED   /* the replaced file no longer exists */
-} gf_commit_state;
-
-struct gf_output {
-    char *name;           /* path as given, or "standard output"; for messages */
-    char *target;         /* final path, symbolic links resolved; NULL if written directly */
-    char *directory_path; /* directory of target; "." if target has no slash */
-    char *temporary;      /* temporary path; NULL for an unnamed file or if written directly */
-    char proc_path[32];   /* /proc/self/fd path of an unnamed file; "" otherwise */
-    /* Claim that prevents two outputs from writing to the same file. It consists of the directory
-     * (device and inode) and the file name, so the file need not exist; for files written directly,
-     * of the file itself and the name "". NULL: no claim. */
-    const char *claim_name;
-    dev_t device;
-    ino_t inode;
-    gf_output *next_claim;
-    int fd;
-    int directory_fd; /* directory of target, open for fsync; -1 if it is not synced */
-    int slot;         /* slot of the temporary path in the table of temporary files; -1: none */
-    gf_sync sync;
-    gf_commit_state commit_state;
-    struct stat info; /* status of the file when it was committed */
-    bool force;
-    bool replaces;     /* the target existed when the output was opened */
-    bool defer_access; /* other processes open the file; copy permissions in prepare */
-    bool synced;
-    bool owned;  /* close fd when done; false for standard output */
-    bool joined; /* the temporary file belongs to another process, which commits or removes it */
-    size_t used;
-    uint64_t streamed; /* bytes written sequentially */
-    unsigned char buffer[GF_OUTPUT_BUFFER];
-};
-
-/* Fail with the errno of an operation, or because the target exists and --force is not given. */
-gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error *error);
-gf_status gf_output_fail_exists(const char *name, gf_error *error);
-
-/* Sync the data written so far to disk. Return 0 or an errno. */
-int gf_output_sync_file(gf_output *output);
-/* Sync the directory after the rename, if --sync requires it. */
-gf_status gf_output_sync_directory(const gf_output *output, gf_error *error);
-
-/* Copy owner, group, mode and access control list of another file as far as permitted. Return 0, or
- * -1 with errno set. */
-int gf_output_copy_access(gf_output *output, const char *from, const struct stat *info);
-
-/* Release the claim, if there is one: other outputs may then write to the target. */
-void gf_output_drop_claim(gf_output *output);
-
-/* Attempts to find an unused temporary name. */
-enum { GF_TEMPORARY_ATTEMPTS = 16 };
-
-/* Choose a temporary path and register it; call gf_temporary_made after creating the file. Return 0
- * or an errno: ENAMETOOLONG if the path is too long, EPERM if the directory is append-only, ENOMEM,
- * or EMFILE if the table of temporary files is full. */
-int gf_output_register_temporary(gf_output *output);
-/* Unregister and free the temporary path; no file has it any longer. */
-void gf_output_unregister_temporary(gf_output *output);
-/* Create a file with a temporary name in the directory of output->target. */
-gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error);
 
 #endif
