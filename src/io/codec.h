@@ -18,6 +18,7 @@ typedef gf_status gf_open_source(const gf_input *input, const gf_limits *limits,
                                  gf_error *error);
 
 typedef struct gf_sink_setup {
+    const struct gf_codec *codec;
     gf_output *output;
     const gf_format *format;
     const gf_metadata *metadata; /* never NULL */

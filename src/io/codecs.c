@@ -405,6 +405,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         (status = sink_open_output(path, options, part, &output, error)))
         return status;
     const gf_sink_setup setup = {
+        .codec = codec,
         .output = output,
         .format = format,
         .metadata = metadata ? metadata : &none,

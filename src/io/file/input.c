@@ -145,6 +145,12 @@ gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, g
     return cause != 0 ? gf_input_fail_read(input, cause, error) : GF_OK;
 }
 
+gf_status gf_input_read_exactly(gf_input *input, void *data, size_t size, gf_error *error) {
+    size_t got;
+    gf_status status = gf_input_read(input, data, size, &got, error);
+    return !status && got < size ? gf_fail_short(input->name, error) : status;
+}
+
 void gf_input_unread(gf_input *input, const void *data, size_t size) {
     memcpy(input->head, data, size);
     input->head_size = size;
@@ -187,13 +193,6 @@ gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t of
         offset += (uint64_t)got;
     }
     return GF_OK;
-}
-
-void gf_input_skip_to(gf_input *input, uint64_t offset) {
-    if (input->file == stdin)
-        (void)fseeko(stdin, (off_t)offset,
-                     SEEK_SET); /* the following data is not part of this image */
-    input->offset = offset;
 }
 
 void gf_input_seek(gf_input *input, uint64_t offset) {

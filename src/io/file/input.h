@@ -28,6 +28,8 @@ gf_status gf_input_open_memory(gf_input *input, const void *data, size_t size, c
                                gf_error *error);
 /* Read up to size bytes and store their number in *got: fewer only at the end of the file. */
 gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error);
+/* Read exactly size bytes. A shorter file is an error. */
+gf_status gf_input_read_exactly(gf_input *input, void *data, size_t size, gf_error *error);
 /* Return at most GF_PEEK bytes to the input, from which at least as many have been read. */
 void gf_input_unread(gf_input *input, const void *data, size_t size);
 /* Return the next byte, or EOF at the end of the file or on an error (check ferror). */
@@ -36,9 +38,7 @@ int gf_input_byte(gf_input *input);
  * shorter file is an error. */
 gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,
                            gf_error *error);
-/* Mark the bytes up to offset as read, also for other processes that share standard input. */
-void gf_input_skip_to(gf_input *input, uint64_t offset);
-/* Continue at an offset of a regular file. */
+/* Continue at an offset of a regular file, also in other processes that share standard input. */
 void gf_input_seek(gf_input *input, uint64_t offset);
 void gf_input_close(gf_input *input);
 /* If cause is EINTR or EAGAIN (a signal, or a non-blocking pipe that is empty or full), wait for

@@ -1,8 +1,6 @@
 /* Farbfeld: a magic, two sizes, and rows of 16-bit RGBA; all big-endian. */
-#include "core/error.h"
 #include "io/bytes.h"
 #include "io/plain/rows.h"
-#include "io/stream/convert.h"
 
 #define FARBFELD_MAGIC "farbfeld"
 enum { FARBFELD_WIDTH = 8, FARBFELD_HEIGHT = 12, FARBFELD_HEADER = 16 };
@@ -11,29 +9,23 @@ static gf_status farbfeld_read(gf_plain_source *source, const gf_limits *limits,
                                gf_error *error) {
     unsigned char header[FARBFELD_HEADER];
     gf_format *format = &source->base.format;
-    size_t got;
     (void)page;
-    gf_status status = gf_input_read(&source->input, header, sizeof header, &got, error);
-    if (status)
-        return status;
-    if (got < sizeof header)
-        return gf_fail_short(source->input.name, error);
+    if (gf_input_read_exactly(&source->input, header, sizeof header, error))
+        return GF_FAILED;
     *format = (gf_format){.width = gf_big32(header + FARBFELD_WIDTH),
                           .height = gf_big32(header + FARBFELD_HEIGHT),
                           .channels = 4,
                           .type = GF_U16,
                           .alpha = true};
     source->order = (gf_row_order){.format = *format, .start = sizeof header};
-    gf_samples samples = gf_samples_of(&source->base);
-    samples.little = false;
-    gf_plain_describe(source, &samples, "", "");
+    gf_plain_describe(source, "", "");
     return gf_check_pixels(format, limits, source->input.name, error);
 }
 
 static gf_status farbfeld_source_open(const gf_input *input, const gf_limits *limits,
                                       gf_source **opened, gf_error *error) {
     static const gf_plain_format format = {.read = farbfeld_read};
-    return gf_plain_open(input, &format, limits, opened, error);
+    return gf_plain_open(input, &format, NULL, limits, opened, error);
 }
 
 static gf_status farbfeld_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {

@@ -247,22 +247,16 @@ static gf_status npy_set_shape(gf_plain_source *source, const npy_array *array,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Read exactly `size` bytes. */
-static gf_status npy_read_exactly(gf_input *input, void *data, size_t size, gf_error *error) {
-    size_t got;
-    gf_status status = gf_input_read(input, data, size, &got, error);
-    return !status && got < size ? gf_fail_short(input->name, error) : status;
-}
-
-/* Read a header, and find the samples of one of its images, from 1; of type u8, in samples instead
- * of bytes. If there are fewer images, only `images` and `end` are valid. */
-static gf_status npy_read_header(gf_plain_source *source, const gf_limits *limits, uint64_t page,
-                                 gf_error *error) {
+/* If there are fewer images than `page`, only `images` and `end` are valid. */
+static gf_status npy_read(gf_plain_source *source, const gf_limits *limits, uint64_t page,
+                          gf_error *error) {
     gf_input *input = &source->input;
+    gf_format *format = &source->order.format;
+    gf_samples *samples = &source->base.samples;
     unsigned char start[NPY_MAGIC + NPY_VERSION], length[4] = {0};
     char text[NPY_MAX_TEXT + 1];
     npy_array array = {0};
-    gf_status status = npy_read_exactly(input, start, sizeof start, error);
+    gf_status status = gf_input_read_exactly(input, start, sizeof start, error);
     if (status)
         return status;
     const unsigned major = start[NPY_MAGIC], minor = start[NPY_MAGIC + 1];
@@ -271,7 +265,7 @@ static gf_status npy_read_header(gf_plain_source *source, const gf_limits *limit
                        "%s: version %u.%u of the NumPy format is not supported, only 1.0, 2.0 and "
                        "3.0; save the array again with numpy.save",
                        input->name, major, minor);
-    if ((status = npy_read_exactly(input, length, major == 1 ? 2 : 4, error)))
+    if ((status = gf_input_read_exactly(input, length, major == 1 ? 2 : 4, error)))
         return status;
     const uint32_t size = gf_little32(length);
     if (size > NPY_MAX_TEXT)
@@ -279,34 +273,24 @@ static gf_status npy_read_header(gf_plain_source *source, const gf_limits *limit
                        "%s: its NumPy header has %" PRIu32
                        " bytes, over the limit of %d; save the array again with numpy.save",
                        input->name, size, NPY_MAX_TEXT);
-    if ((status = npy_read_exactly(input, text, size, error)))
+    if ((status = gf_input_read_exactly(input, text, size, error)))
         return status;
     text[size] = '\0';
-    if (npy_parse(text, size, &array)) {
-        source->order.start = input->offset;
-        status = npy_set_dtype(input->name, array.dtype, &source->base.samples, error);
-        return status ? status : npy_set_shape(source, &array, limits, page, error);
-    }
+    const bool valid = npy_parse(text, size, &array);
     if (array.structured)
         return gf_fail(error, GF_FAILED,
                        "%s: has a structured dtype; save a field of it, such as array['value']",
                        input->name);
-    return gf_fail(error, GF_FAILED,
-                   "%s: its NumPy header is invalid; save the array again with numpy.save",
-                   input->name);
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static gf_status npy_read(gf_plain_source *source, const gf_limits *limits, uint64_t page,
-                          gf_error *error) {
-    const gf_status status = npy_read_header(source, limits, page, error);
-    gf_format *format = &source->order.format;
-    gf_samples *samples = &source->base.samples;
-    if (status)
+    if (!valid)
+        return gf_fail(error, GF_FAILED,
+                       "%s: its NumPy header is invalid; save the array again with numpy.save",
+                       input->name);
+    source->order.start = input->offset;
+    if ((status = npy_set_dtype(input->name, array.dtype, samples, error)) ||
+        (status = npy_set_shape(source, &array, limits, page, error)))
         return status;
-    gf_plain_describe(source, samples, "", samples->transposed ? ", Fortran order" : "");
     source->order.little = samples->little;
+    gf_plain_describe(source, "", samples->transposed ? ", Fortran order" : "");
     if (samples->transposed || samples->several || !gf_samples_type(samples, &format->type)) {
         format->channels *= samples->bytes;
         format->type = GF_U8;
@@ -324,7 +308,7 @@ static bool npy_follows(const unsigned char head[8]) {
 static gf_status npy_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                                  gf_error *error) {
     static const gf_plain_format format = {.read = npy_read, .follows = npy_follows};
-    return gf_plain_open(input, &format, limits, opened, error);
+    return gf_plain_open(input, &format, NULL, limits, opened, error);
 }
 
 static gf_status npy_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {

@@ -240,10 +240,15 @@ static uint32_t pnm_scale_sample(uint32_t sample, uint32_t maxval, uint32_t top)
     return (sample * top + maxval / 2) / maxval;
 }
 
-/* Scale samples in native order, in place. Return false if one is greater than maxval. */
-static bool pnm_scale_row(unsigned char *row, uint64_t samples, gf_type type, uint32_t maxval) {
+/* Convert a row with a maxval of its own. Return false if a sample is greater than that. */
+static bool pnm_convert(const gf_plain_source *source, unsigned char *row,
+                        const unsigned char *src) {
+    const gf_format *format = &source->base.format;
+    const uint64_t samples = gf_row_samples(format);
+    const uint32_t maxval = source->maxval;
     bool above = false;
-    if (type == GF_U8) {
+    gf_copy_order(row, src, samples, gf_type_bytes(format->type), source->order.little);
+    if (format->type == GF_U8) {
         for (uint64_t i = 0; i < samples; i++) {
             above |= row[i] > maxval;
             row[i] = (unsigned char)pnm_scale_sample(row[i], maxval, 255);
@@ -260,32 +265,19 @@ static bool pnm_scale_row(unsigned char *row, uint64_t samples, gf_type type, ui
     return !above;
 }
 
-/* Expand packed bits, the highest one first: 0 is white (255), 1 is black (0). dst may equal src:
+/* Expand packed bits, the highest one first: 0 is white (255), 1 is black (0). row may equal src:
  * the last byte is expanded first. */
-static void pbm_expand(unsigned char *dst, const unsigned char *src, uint64_t width) {
+static bool pbm_convert(const gf_plain_source *source, unsigned char *row,
+                        const unsigned char *src) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t i = width;
+    uint64_t i = source->base.format.width;
     for (; i % 8 != 0; i--)
-        dst[i - 1] = src[i / 8] >> (8 - i % 8) & 1 ? 0 : 255;
+        row[i - 1] = src[i / 8] >> (8 - i % 8) & 1 ? 0 : 255;
     for (; i != 0; i -= 8) { /* 0.15 ns per sample; bit by bit 1.5 ns */
         const uint64_t bits = src[i / 8 - 1] * ones & UINT64_C(0x0102040810204080);
         const uint64_t black = (bits + 0x7f * ones) >> 7 & ones;
-        gf_put_little64(dst + i - 8, (ones - black) * 255);
+        gf_put_little64(row + i - 8, (ones - black) * 255);
     }
-}
-
-/* Convert a row with a maxval of its own. */
-static bool pnm_convert(const gf_plain_source *source, unsigned char *row,
-                        const unsigned char *src) {
-    const gf_format *format = &source->base.format;
-    const uint64_t samples = gf_row_samples(format);
-    gf_copy_order(row, src, samples, gf_type_bytes(format->type), source->order.little);
-    return pnm_scale_row(row, samples, format->type, source->maxval);
-}
-
-static bool pbm_convert(const gf_plain_source *source, unsigned char *row,
-                        const unsigned char *src) {
-    pbm_expand(row, src, source->base.format.width);
     return true;
 }
 
@@ -445,7 +437,7 @@ static gf_status pnm_source_open(const gf_input *input, const gf_limits *limits,
                                            .follows = pnm_follows,
                                            .fail = pnm_fail_above,
                                            .check_end = pnm_check_end};
-    return gf_plain_open(input, &format, limits, opened, error);
+    return gf_plain_open(input, &format, NULL, limits, opened, error);
 }
 
 /* Match the delimiter after the magic. */
@@ -454,36 +446,6 @@ static bool pnm_match(const gf_input *input) {
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-enum { HEADER_BYTES = 256 };
-
-/* Open a sink of PGM, PPM and PAM. 16-bit samples are in big-endian order. */
-static gf_status pnm_open_rows(const gf_sink_setup *setup, const char *header, int size,
-                               gf_sink **opened, gf_error *error) {
-    const gf_row_order order = {.format = *setup->format, .start = (uint64_t)size};
-    return gf_rows_sink_open(setup, &order, header, opened, error);
-}
-
-static gf_status pnm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    const gf_format *format = setup->format;
-    char header[HEADER_BYTES];
-    const int size = snprintf(header, sizeof header, "P%d\n%" PRIu64 " %" PRIu64 "\n%" PRIu32 "\n",
-                              format->channels == 1 ? 5 : 6, format->width, format->height,
-                              pnm_top(format->type));
-    return pnm_open_rows(setup, header, size, opened, error);
-}
-
-static gf_status pam_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
-    const gf_format *format = setup->format;
-    char header[HEADER_BYTES];
-    const int size = snprintf(header, sizeof header,
-                              "P7\nWIDTH %" PRIu64 "\nHEIGHT %" PRIu64 "\nDEPTH %" PRIu32
-                              "\nMAXVAL %" PRIu32 "\nTUPLTYPE %s\nENDHDR\n",
-                              format->width, format->height, format->channels,
-                              pnm_top(format->type), tuples[format->channels]);
-    return pnm_open_rows(setup, header, size, opened, error);
-}
 
 /* Format "-SCALE" with the fewest digits that preserve the value, and with a decimal point as other
  * writers do. */
@@ -500,17 +462,31 @@ static void pfm_print_scale(char text[32], double scale) {
         snprintf(text + length, 32 - (size_t)length, ".0");
 }
 
-/* PFM stores little-endian f32, the last row first. */
-static gf_status pfm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+/* PFM stores little-endian f32, the last row first; the others store big-endian integers. */
+static gf_status pnm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
     const gf_format *format = setup->format;
+    const uint64_t width = format->width, height = format->height;
+    const bool pfm = format->type == GF_F32;
     const double scale = setup->metadata->pfm_scale;
-    char header[HEADER_BYTES], number[32];
-    pfm_print_scale(number, scale > 0 && isfinite(scale) ? scale : 1.0);
-    const int size =
-        snprintf(header, sizeof header, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
-                 format->channels == 3 ? "PF" : "Pf", format->width, format->height, number);
+    char header[256], number[32];
+    int size;
+    if (setup->codec == &gf_pam_codec) {
+        size = snprintf(header, sizeof header,
+                        "P7\nWIDTH %" PRIu64 "\nHEIGHT %" PRIu64 "\nDEPTH %" PRIu32
+                        "\nMAXVAL %" PRIu32 "\nTUPLTYPE %s\nENDHDR\n",
+                        width, height, format->channels, pnm_top(format->type),
+                        tuples[format->channels]);
+    } else if (pfm) {
+        pfm_print_scale(number, scale > 0 && isfinite(scale) ? scale : 1.0);
+        size = snprintf(header, sizeof header, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
+                        format->channels == 3 ? "PF" : "Pf", width, height, number);
+    } else {
+        size = snprintf(header, sizeof header, "P%d\n%" PRIu64 " %" PRIu64 "\n%" PRIu32 "\n",
+                        format->channels == 1 ? 5 : 6, width, height, pnm_top(format->type));
+    }
     const gf_row_order order = {
-        .format = *format, .start = (uint64_t)size, .bottom_up = true, .little = true};
+        .format = *format, .start = (uint64_t)size, .bottom_up = pfm, .little = pfm};
     return gf_rows_sink_open(setup, &order, header, opened, error);
 }
 
@@ -573,7 +549,7 @@ const gf_codec gf_pam_codec = {
     .magics = {"P7"},
     .match = pnm_match,
     .open_source = pnm_source_open,
-    .open_sink = pam_sink_open,
+    .open_sink = pnm_sink_open,
     .types = GF_STORES_INTEGERS,
     .channels = GF_STORES_ANY,
     .plain = true,
@@ -586,7 +562,7 @@ const gf_codec gf_pfm_codec = {
     .magics = {"PF", "Pf"},
     .match = pnm_match,
     .open_source = pnm_source_open,
-    .open_sink = pfm_sink_open,
+    .open_sink = pnm_sink_open,
     .types = GF_STORES_F32,
     .channels = GF_STORES_GREY | GF_STORES_RGB,
     .alpha_advice = "write .tif",

@@ -4,9 +4,6 @@
 
 #include "core/error.h"
 #include "io/plain/rows.h"
-#include "io/stream/convert.h"
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 static gf_status raw_read(gf_plain_source *source, const gf_limits *limits, uint64_t page,
                           gf_error *error) {
@@ -26,9 +23,7 @@ static gf_status raw_read(gf_plain_source *source, const gf_limits *limits, uint
                        name);
     if (raw->offset != 0)
         snprintf(offset, sizeof offset, ", offset %" PRIu64, raw->offset);
-    gf_samples samples = gf_samples_of(&source->base);
-    samples.little = source->order.little;
-    gf_plain_describe(source, &samples, " raw", offset);
+    gf_plain_describe(source, " raw", offset);
     /* Reject a wrong shape, which would give wrong pixels, if the size of the file is known. */
     if (!gf_plain_has_size(source) || source->input.size == gf_plain_end(source))
         return GF_OK;
@@ -53,7 +48,7 @@ static gf_status raw_check_end(gf_plain_source *source, gf_error *error) {
 static gf_status raw_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                                  gf_error *error) {
     static const gf_plain_format format = {.read = raw_read, .check_end = raw_check_end};
-    return gf_plain_open(input, &format, limits, opened, error);
+    return gf_plain_open(input, &format, NULL, limits, opened, error);
 }
 
 static gf_status raw_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
@@ -99,25 +94,18 @@ static bool raw_type(const char **text, gf_raw *raw) {
     return false;
 }
 
-static bool raw_parse(const char *text, gf_raw *raw) {
-    uint64_t channels = 1;
-    if (!gf_parse_digits(&text, &raw->format.width) || !raw_skip(&text, 'x') ||
-        !gf_parse_digits(&text, &raw->format.height))
-        return false;
-    if (raw_skip(&text, 'x') && !gf_parse_digits(&text, &channels))
-        return false;
-    if (channels > GF_MAX_CHANNELS || !raw_skip(&text, ':') || !raw_type(&text, raw))
-        return false;
-    raw->format.channels = (uint32_t)channels;
-    if (raw_skip(&text, '+') && !gf_parse_digits(&text, &raw->offset))
-        return false;
-    return *text == '\0' && raw->offset <= INT64_MAX &&
-           gf_format_check(&raw->format, "", NULL) == GF_OK;
-}
-
 gf_status gf_raw_parse(const char *text, gf_raw *raw, gf_error *error) {
     gf_raw parsed = {0};
-    if (!raw_parse(text, &parsed))
+    uint64_t channels = 1;
+    const char *at = text;
+    const bool valid = gf_parse_digits(&at, &parsed.format.width) && raw_skip(&at, 'x') &&
+                       gf_parse_digits(&at, &parsed.format.height) &&
+                       (!raw_skip(&at, 'x') || gf_parse_digits(&at, &channels)) &&
+                       channels <= GF_MAX_CHANNELS && raw_skip(&at, ':') &&
+                       raw_type(&at, &parsed) &&
+                       (!raw_skip(&at, '+') || gf_parse_digits(&at, &parsed.offset)) && *at == '\0';
+    parsed.format.channels = (uint32_t)channels;
+    if (!valid || parsed.offset > INT64_MAX || gf_format_check(&parsed.format, "", NULL))
         return gf_fail(error, GF_USAGE,
                        "--raw '%s': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as "
                        "4096x3072:u16be+512; TYPE is u8, u16, u16le, u16be, f32, f32le or f32be, "

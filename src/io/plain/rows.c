@@ -1,4 +1,4 @@
-/* Input of plain files. Several threads read a regular file directly into the caller's rows. */
+/* Rows of plain files. Several threads read a regular file directly into the caller's rows. */
 #define _GNU_SOURCE /* preadv, 64-bit offsets */
 
 #include "io/plain/rows.h"
@@ -236,7 +236,7 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
 static gf_status plain_finish(gf_source *base, gf_error *error) {
     gf_plain_source *source = (gf_plain_source *)base;
     if (source->pool)
-        gf_input_skip_to(&source->input, gf_plain_end(source));
+        gf_input_seek(&source->input, gf_plain_end(source));
     else if (source->format->check_end && source->format->check_end(source, error))
         return GF_FAILED;
     if (base->threads != 0) {
@@ -272,28 +272,19 @@ static bool plain_cut(gf_source *base, uint64_t x, uint64_t width) {
 
 /* ---- headers of images ----------------------------------------------------------------------- */
 
-void gf_plain_describe(gf_plain_source *source, const gf_samples *samples, const char *word,
-                       const char *tail) {
+void gf_plain_describe(gf_plain_source *source, const char *word, const char *tail) {
     gf_source *base = &source->base;
-    snprintf(base->stored, sizeof base->stored, "%" PRIu32 "-bit%s%s%s%s", 8 * samples->bytes,
-             samples->kind == 'f'   ? " float"
-             : samples->kind == 'i' ? " signed"
-             : samples->kind == 'b' ? " bool"
-                                    : "",
+    const gf_samples samples = gf_samples_of(base);
+    snprintf(base->stored, sizeof base->stored, "%" PRIu32 "-bit%s%s%s%s", 8 * samples.bytes,
+             samples.kind == 'f'   ? " float"
+             : samples.kind == 'i' ? " signed"
+             : samples.kind == 'b' ? " bool"
+                                   : "",
              word,
-             samples->bytes == 1 ? ""
-             : samples->little   ? ", little-endian"
-                                 : ", big-endian",
+             samples.bytes == 1     ? ""
+             : source->order.little ? ", little-endian"
+                                    : ", big-endian",
              tail);
-}
-
-/* Read a header at the position of the input, and set where its images end. */
-static gf_status plain_read_header(gf_plain_source *source, const gf_limits *limits, uint64_t page,
-                                   gf_error *error) {
-    const gf_status status = source->format->read(source, limits, page, error);
-    source->images = source->images ? source->images : 1;
-    source->end = source->end ? source->end : gf_plain_end(source);
-    return status;
 }
 
 /* Return true if another image of the same family follows. */
@@ -323,12 +314,12 @@ static gf_status plain_find_image(gf_plain_source *source, const gf_limits *limi
     }
     for (;;) {
         const uint64_t before = pages, offset = next.input.offset;
-        gf_error *cause = found ? NULL : error;
         const gf_status status =
-            plain_read_header(&next, limits, found ? 1 : wanted - before, cause);
+            next.format->read(&next, limits, found ? 1 : wanted - before, found ? NULL : error);
         if (status && !found)
             return status;
-        pages += status ? 0 : next.images;
+        next.end = next.end ? next.end : gf_plain_end(&next);
+        pages += status ? 0 : next.images ? next.images : 1;
         if (!found && wanted <= pages) {
             *source = next;
             found = true;
@@ -359,77 +350,62 @@ static gf_status plain_find_image(gf_plain_source *source, const gf_limits *limi
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static gf_status plain_open_readers(gf_plain_source *source, uint32_t threads, gf_error *error) {
-    const gf_format *format = &source->order.format;
-    if (source->read_text ||
-        !(source->order.bottom_up ? source->input.regular : gf_plain_has_size(source)))
-        return GF_OK;
-    source->threads = plain_count_parts(source, format->height,
-                                        threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
-    source->base.threads = source->threads > 1 ? source->threads : 0;
-    return gf_pool_open(source->threads, &source->pool, error);
-}
-
-/* Report a truncated file on opening, not after most of the work, if the size is known. */
-static gf_status plain_check_size(const gf_plain_source *source, gf_error *error) {
-    const gf_format *format = &source->order.format;
-    if (source->read_text || !gf_plain_has_size(source))
-        return GF_OK;
-    const uint64_t start = source->order.start, size = source->input.size;
-    const uint64_t rows = size < start ? 0 : (size - start) / gf_row_bytes(format);
-    return rows < format->height ? plain_fail_short(source, rows, error) : GF_OK;
-}
-
-/* Read a pipe up to its rows. */
-static gf_status plain_skip_to_rows(gf_plain_source *source, gf_error *error) {
-    unsigned char skipped[4096];
-    while (source->input.offset < source->order.start) {
-        const uint64_t rest = source->order.start - source->input.offset;
-        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
-        size_t got;
-        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
-        if (status)
-            return status;
-        if (got < want)
-            return plain_fail_short(source, 0, error);
-    }
-    return GF_OK;
-}
-
-/* order: of top-down rows without a header; NULL: read it. */
-static gf_status plain_open(const gf_input *input, const gf_plain_format *file,
-                            const gf_row_order *order, const gf_limits *limits, gf_source **opened,
-                            gf_error *error) {
-    static const gf_source_ops in_order = {
-        .read = plain_read, .finish = plain_finish, .close = plain_close};
+/* Prepare to read the rows: in any order if the file allows it. */
+static gf_status plain_start(gf_plain_source *source, uint32_t threads, gf_error *error) {
     static const gf_source_ops in_any_order = {.read = plain_read,
                                                .finish = plain_finish,
                                                .close = plain_close,
                                                .seek = plain_seek,
                                                .cut = plain_cut};
+    const gf_format *format = &source->order.format;
+    const bool binary = !source->read_text, sized = binary && gf_plain_has_size(source);
+    const uint64_t start = source->order.start, size = source->input.size;
+    const uint64_t stored = size < start ? 0 : (size - start) / gf_row_bytes(format);
+    /* Report a truncated file on opening, not after most of the work, if the size is known. */
+    if (sized && stored < format->height)
+        return plain_fail_short(source, stored, error);
+    if (source->order.bottom_up ? binary && source->input.regular : sized) {
+        source->threads = plain_count_parts(
+            source, format->height, threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
+        source->base.threads = source->threads > 1 ? source->threads : 0;
+        source->base.ops = &in_any_order;
+        return gf_pool_open(source->threads, &source->pool, error);
+    }
+    while (source->input.offset < start) { /* read a pipe up to its rows */
+        unsigned char skipped[4096];
+        const uint64_t rest = start - source->input.offset;
+        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
+        size_t got;
+        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
+        if (status || got < want)
+            return status ? status : plain_fail_short(source, 0, error);
+    }
+    return GF_OK;
+}
+
+gf_status gf_plain_open(const gf_input *input, const gf_plain_format *format,
+                        const gf_row_order *order, const gf_limits *limits, gf_source **opened,
+                        gf_error *error) {
+    static const gf_source_ops in_order = {
+        .read = plain_read, .finish = plain_finish, .close = plain_close};
+    static const gf_plain_format none = {0};
     enum { UPSIDE_DOWN = 4 }; /* orientation */
     gf_plain_source *source = gf_source_new(sizeof *source, &in_order, input->name, error);
     if (!source)
         return GF_FAILED;
     source->base.cost = GF_PLAIN_COST;
-    source->format = file;
+    source->format = format ? format : &none;
     source->input = *input;
     gf_status status = GF_OK;
-    if (order) {
+    if (!format) {
         source->order = *order;
         source->base.format = order->format;
     } else {
-        status = file->follows ? plain_find_image(source, limits, error)
-                               : file->read(source, limits, 1, error);
+        status = format->follows ? plain_find_image(source, limits, error)
+                                 : format->read(source, limits, 1, error);
     }
     if (!status)
-        status = plain_check_size(source, error);
-    if (!status)
-        status = plain_open_readers(source, limits->threads, error);
-    if (!status && !source->pool)
-        status = plain_skip_to_rows(source, error);
-    if (source->pool)
-        source->base.ops = &in_any_order;
+        status = plain_start(source, limits->threads, error);
     gf_source *top_down = &source->base;
     if (!status && !source->pool && source->order.bottom_up)
         status = gf_turn_source(&top_down, UPSIDE_DOWN, "a PFM from a pipe", limits->max_memory,
@@ -441,13 +417,99 @@ static gf_status plain_open(const gf_input *input, const gf_plain_format *file,
     return status;
 }
 
-gf_status gf_plain_open(const gf_input *input, const gf_plain_format *format,
-                        const gf_limits *limits, gf_source **opened, gf_error *error) {
-    return plain_open(input, format, NULL, limits, opened, error);
+/* ---- output; one system call writes many rows ---------------------------------------------------
+ */
+
+enum { WRITE_BUFFER_BYTES = 1 << 18 }; /* buffer for reordered rows; it stays in the cache */
+
+typedef struct rows_sink {
+    gf_sink base;
+    gf_row_order order;
+    uint64_t y;            /* next row */
+    unsigned char *buffer; /* reordered rows; NULL: write the caller's rows as they are */
+    uint64_t buffer_rows;
+    /* The last row comes first and the output is not seekable: buffer the whole image. */
+    bool buffer_all;
+} rows_sink;
+
+/* Convert rows to the order of the file, without gaps. */
+static void rows_reorder(const gf_row_order *order, unsigned char *dst, const unsigned char *src,
+                         size_t stride, uint64_t rows) {
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    for (uint64_t i = 0; i < rows; i++) {
+        const uint64_t row = order->bottom_up ? rows - 1 - i : i;
+        gf_copy_order(dst + i * row_bytes, src + row * stride, gf_row_samples(&order->format),
+                      gf_type_bytes(order->format.type), order->little);
+    }
 }
 
-gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
-                              const gf_limits *limits, gf_source **opened, gf_error *error) {
-    static const gf_plain_format none = {0};
-    return plain_open(input, &none, order, limits, opened, error);
+static gf_status rows_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                            gf_error *error) {
+    rows_sink *sink = (rows_sink *)base;
+    const gf_row_order *order = &sink->order;
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    const unsigned char *from = src;
+    gf_status status = GF_OK;
+    if (!sink->buffer)
+        return gf_output_write_rows(base->output, src, stride, row_bytes, rows, error);
+    for (uint64_t n; rows != 0 && !status; rows -= n, from += n * stride, sink->y += n) {
+        n = rows < sink->buffer_rows ? rows : sink->buffer_rows;
+        const uint64_t at = gf_row_order_offset(order, sink->y, n);
+        rows_reorder(order, sink->buffer + (sink->buffer_all ? at - order->start : 0), from, stride,
+                     n);
+        if (sink->buffer_all)
+            continue;
+        if (order->bottom_up)
+            status = gf_output_seek(base->output, at, error);
+        if (!status)
+            status = gf_output_write(base->output, sink->buffer, n * row_bytes, error);
+    }
+    return status;
+}
+
+static gf_status rows_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    (void)metadata;
+    const rows_sink *sink = (rows_sink *)base;
+    if (sink->buffer_all && gf_output_write(base->output, sink->buffer, base->memory, error))
+        return GF_FAILED;
+    return gf_output_prepare(base->output, error);
+}
+
+static void rows_close(gf_sink *base) {
+    rows_sink *sink = (rows_sink *)base;
+    gf_output_close(base->output);
+    free(sink->buffer);
+    free(sink);
+}
+
+gf_status gf_rows_sink_open(const gf_sink_setup *setup, const gf_row_order *order,
+                            const void *header, gf_sink **opened, gf_error *error) {
+    static const gf_sink_ops ops = {rows_write, rows_finish, rows_close};
+    const gf_format *format = &order->format;
+    const uint64_t memory = setup->max_memory, row_bytes = gf_row_bytes(format);
+    rows_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    gf_status status = GF_OK;
+    if (!sink)
+        return GF_FAILED;
+    sink->order = *order;
+    sink->y = setup->first;
+    sink->buffer_all = order->bottom_up && !gf_output_seekable(setup->output);
+    if (order->bottom_up || (format->type != GF_U8 && order->little != gf_host_is_little())) {
+        uint64_t rows = (memory < WRITE_BUFFER_BYTES ? memory : WRITE_BUFFER_BYTES) / row_bytes;
+        rows = sink->buffer_all || rows > format->height ? format->height : rows ? rows : 1;
+        sink->buffer_rows = rows;
+        sink->base.memory = sink->buffer_all ? rows * row_bytes : 0;
+        sink->buffer = gf_alloc_limited(rows * row_bytes, memory, gf_output_name(setup->output),
+                                        sink->buffer_all ? "a PFM to a pipe" : "a row", error);
+        status = sink->buffer ? GF_OK : GF_FAILED;
+    }
+    if (!status && setup->header)
+        status = gf_output_write(setup->output, header, (size_t)order->start, error);
+    else if (!status && !order->bottom_up)
+        status = gf_output_seek(setup->output, gf_row_order_offset(order, sink->y, 0), error);
+    if (status)
+        rows_close(&sink->base);
+    else
+        *opened = &sink->base;
+    return status;
 }

@@ -63,21 +63,18 @@ struct gf_plain_source {
     unsigned char first_byte; /* after the header; only if rows are read in order */
 };
 
-/* Open a file of a format. */
+/* Open a file of a format; with NULL, a regular file whose header has been read elsewhere: its rows
+ * are stored from top to bottom. As gf_open_source. */
 gf_status gf_plain_open(const gf_input *input, const gf_plain_format *format,
-                        const gf_limits *limits, gf_source **opened, gf_error *error);
-/* Open a source for the rows of a regular file whose header has been read elsewhere; as
- * gf_open_source. The rows are stored from top to bottom. */
-gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
-                              const gf_limits *limits, gf_source **source, gf_error *error);
+                        const gf_row_order *order, const gf_limits *limits, gf_source **opened,
+                        gf_error *error);
 
 /* Return the offset after the last row. */
 uint64_t gf_plain_end(const gf_plain_source *source);
 /* Return whether the size of the file is known. Files in /proc report size 0. */
 bool gf_plain_has_size(const gf_plain_source *source);
-/* Describe samples: "16-bit, big-endian". word: inserted after the type. */
-void gf_plain_describe(gf_plain_source *source, const gf_samples *samples, const char *word,
-                       const char *tail);
+/* Describe the samples: "16-bit, big-endian". word: inserted after the type. */
+void gf_plain_describe(gf_plain_source *source, const char *word, const char *tail);
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
 

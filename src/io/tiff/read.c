@@ -414,7 +414,7 @@ static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
     const uint64_t damaged = source->damaged, rows = base->format.height;
     ring_clear(source);
     if (!source->file.data)
-        gf_input_skip_to(&source->file.input, source->file.size);
+        gf_input_seek(&source->file.input, source->file.size);
     base->bytes = source->file.size;
     if (source->pool)
         base->busy_seconds = gf_pool_busy(source->pool) + source->seconds;
@@ -623,7 +623,7 @@ static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_l
     const gf_row_order order = {
         .format = source->base.format, .start = start, .little = source->layout.little};
     const gf_status status =
-        gf_rows_source_open(&source->file.input, &order, limits, opened, error);
+        gf_plain_open(&source->file.input, NULL, &order, limits, opened, error);
     if (status)
         return status;
     gf_source *plain = *opened;
