@@ -27,6 +27,10 @@ static inline uint64_t gf_little64(const unsigned char *p) {
     return gf_host_is_little() ? v : __builtin_bswap64(v);
 }
 
+static inline uint32_t gf_big16(const unsigned char *p) {
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
 static inline uint32_t gf_big32(const unsigned char *p) {
     return __builtin_bswap32(gf_little32(p));
 }

@@ -1,7 +1,107 @@
-/* Formats that are decoded in the sandbox. */
+/* Formats that are decoded in the sandbox, and BMP, TGA and HDR output through stb_image_write,
+ * which needs the whole image in memory.
+ *
+ * HDR is lossy. BMP and HDR store grey as three equal RGB channels; readers get the same pixels. */
 #include "io/stb/raster.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <strings.h>
+
+#include "core/error.h"
+#include "io/strip/row_filter.h"
+
+extern const gf_codec gf_tga_codec, gf_hdr_codec;
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+typedef struct stb_sink {
+    gf_sink base;
+    gf_format format;
+    unsigned char *pixels;
+    uint64_t y;     /* next row */
+    gf_error cause; /* error of the first failed write */
+} stb_sink;
+
+/* HDR stores a shared exponent, which limits samples to values below 2^127, and no sign. */
+static gf_status stb_check_samples(const stb_sink *sink, const unsigned char *row,
+                                   gf_error *error) {
+    for (uint64_t i = 0; i < gf_row_samples(&sink->format); i++) {
+        float v;
+        memcpy(&v, row + i * sizeof v, sizeof v);
+        if (!(v >= 0 && v < 0x1p127f))
+            return gf_fail(error, GF_FAILED,
+                           "%s: HDR cannot store negative, infinite or NaN samples; row %" PRIu64
+                           " has one; write .pfm",
+                           gf_output_name(sink->base.output), sink->y);
+    }
+    return GF_OK;
+}
+
+static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                           gf_error *error) {
+    stb_sink *sink = (stb_sink *)base;
+    const gf_png_simd *simd = gf_png_simd_of(gf_isa_best());
+    size_t row_bytes = gf_row_bytes(&sink->format);
+    const unsigned char *in = src;
+    gf_status status = GF_OK;
+    for (uint64_t i = 0; i < rows && !status; i++, sink->y++) {
+        if (sink->format.type == GF_F32)
+            status = stb_check_samples(sink, in + i * stride, error);
+        else
+            base->clipped += simd->count_largest(&sink->format, in + i * stride);
+        memcpy(sink->pixels + sink->y * row_bytes, in + i * stride, row_bytes);
+    }
+    return status;
+}
+
+static void stb_on_write(void *context, void *data, int size) {
+    stb_sink *sink = context;
+    if (!sink->cause.status && size > 0)
+        (void)gf_output_write(sink->base.output, data, (size_t)size, &sink->cause);
+}
+
+static gf_status stb_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    stb_sink *sink = (stb_sink *)base;
+    (void)metadata;
+    const gf_raster_kind kind = base->codec == &gf_hdr_codec   ? GF_RASTER_HDR
+                                : base->codec == &gf_tga_codec ? GF_RASTER_TGA
+                                                               : GF_RASTER_BMP;
+    const bool encoded = gf_stb_write(kind, stb_on_write, sink, &sink->format, sink->pixels);
+    if (sink->cause.status)
+        return gf_return_error(&sink->cause, error);
+    if (!encoded)
+        return gf_fail(error, GF_FAILED, "%s: cannot encode the image; write .png",
+                       gf_output_name(sink->base.output));
+    return gf_output_prepare(sink->base.output, error);
+}
+
+static void stb_close(gf_sink *base) {
+    stb_sink *sink = (stb_sink *)base;
+    gf_output_close(sink->base.output);
+    free(sink->pixels);
+    free(sink);
+}
+
+static gf_status stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    static const gf_sink_ops ops = {stb_write, stb_finish, stb_close};
+    stb_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    if (!sink)
+        return GF_FAILED;
+    sink->base.counts_clipped = setup->format->type != GF_F32;
+    sink->base.memory = gf_row_bytes(setup->format) * setup->format->height;
+    sink->format = *setup->format;
+    sink->pixels = gf_alloc_limited(sink->base.memory, setup->max_memory,
+                                    gf_output_name(setup->output), "the image", error);
+    if (!sink->pixels) {
+        stb_close(&sink->base);
+        return GF_FAILED;
+    }
+    *opened = &sink->base;
+    return GF_OK;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 /* Costs, approximate. */
 #define RASTER_DECODE_COST 10.0
@@ -24,7 +124,7 @@ const gf_codec gf_bmp_codec = {
     .match = bmp_match,
     .open_source = gf_stb_source_open,
     .decode_cost = RASTER_DECODE_COST,
-    .open_sink = gf_bmp_sink_open,
+    .open_sink = stb_sink_open,
     .types = GF_STORES_U8,
     .channels = GF_STORES_GREY | GF_STORES_RGB | GF_STORES_RGBA,
     .alpha_advice = "write .png, .pam or .tga",
@@ -46,7 +146,7 @@ const gf_codec gf_tga_codec = {
     .match = tga_match,
     .open_source = gf_stb_source_open,
     .decode_cost = RASTER_DECODE_COST,
-    .open_sink = gf_tga_sink_open,
+    .open_sink = stb_sink_open,
     .types = GF_STORES_U8,
     .channels = GF_STORES_ANY,
     .max_columns = UINT16_MAX,
@@ -80,7 +180,7 @@ const gf_codec gf_hdr_codec = {
     .magics = {"#?RADIANCE\n", "#?RGBE\n"},
     .open_source = gf_stb_source_open,
     .decode_cost = RASTER_DECODE_COST,
-    .open_sink = gf_hdr_sink_open,
+    .open_sink = stb_sink_open,
     .types = GF_STORES_F32,
     .channels = GF_STORES_GREY | GF_STORES_RGB,
     .alpha_advice = "write .tif",

@@ -77,7 +77,7 @@ static uint32_t raster_pixel(const gf_raster *raster, const unsigned char *from,
     return (uint32_t)from[i * bits / 8] >> (8 - bits - i * bits % 8) & ((1U << bits) - 1);
 }
 
-/* Decode rows that are not packed. */
+/* Decode rows that are not packed. Return true. */
 static bool raster_read_rows(const gf_raster *raster, unsigned char *pixels, uint64_t row_bytes) {
     for (uint64_t y = 0; y < raster->format.height; y++)
         for (uint64_t x = 0; x < raster->format.width; x++)
@@ -97,19 +97,6 @@ static uint64_t bmp_row_bytes(const gf_raster *bmp) {
     return (bmp->format.width * bmp->bits + 31) / 32 * 4;
 }
 
-/* Read the masks, and advance *end, the end of the headers, past them. */
-static bool bmp_read_masks(gf_raster *bmp, uint32_t header, bool alpha, size_t *end) {
-    uint32_t masks[GF_MAX_CHANNELS] = {0};
-    const size_t count = alpha || header >= BMP_WITH_ALPHA ? 4 : 3;
-    *end += header == BMP_INFO ? 4 * count : 0;
-    if (bmp->size < BMP_MASKS_AT + 4 * count)
-        return gf_raster_fail(bmp, GF_RASTER_TRUNCATED, NULL);
-    for (size_t c = 0; c < count; c++)
-        masks[c] = gf_little32(bmp->data + BMP_MASKS_AT + 4 * c);
-    return raster_set_masks(bmp, masks) ||
-           gf_raster_fail(bmp, GF_RASTER_UNSUPPORTED, "BMP with these masks of channels");
-}
-
 /* Set how the pixels are stored. colors: entries of the palette, after the headers; 0: all. */
 static bool bmp_set_pixels(gf_raster *bmp, uint32_t header, uint32_t compression, uint32_t colors) {
     size_t end = BMP_FILE_HEADER + (size_t)header;
@@ -120,9 +107,18 @@ static bool bmp_set_pixels(gf_raster *bmp, uint32_t header, uint32_t compression
                   (compression == BMP_RUNS_4 && bmp->bits == 4);
     if (!masks && !bmp->packed && compression != BMP_PLAIN)
         return gf_raster_fail(bmp, GF_RASTER_UNSUPPORTED, "BMP with this compression");
-    if (masks && !bmp_read_masks(bmp, header, compression == BMP_MASKS_ALPHA, &end))
-        return false;
-    if (!masks) {
+    if (masks) {
+        uint32_t read[GF_MAX_CHANNELS] = {0};
+        const bool alpha = compression == BMP_MASKS_ALPHA || header >= BMP_WITH_ALPHA;
+        const size_t count = alpha ? 4 : 3;
+        end += header == BMP_INFO ? 4 * count : 0;
+        if (bmp->size < BMP_MASKS_AT + 4 * count)
+            return gf_raster_fail(bmp, GF_RASTER_TRUNCATED, NULL);
+        for (size_t c = 0; c < count; c++)
+            read[c] = gf_little32(bmp->data + BMP_MASKS_AT + 4 * c);
+        if (!raster_set_masks(bmp, read))
+            return gf_raster_fail(bmp, GF_RASTER_UNSUPPORTED, "BMP with these masks of channels");
+    } else {
         (void)raster_set_bits(bmp, bmp->bits > 8 ? bmp->bits : 24, false);
         bmp->alpha = GF_RASTER_ZERO;
     }
@@ -173,8 +169,10 @@ static bool bmp_head(gf_raster *bmp) {
  * a move to the right and up, or a count of literal indices. Pixels that are left out have index 0.
  * After the last row, the end of the image may be missing. Some writers encode the padding of rows
  * to 32 bits, too. */
-static bool bmp_read_runs(gf_raster *bmp, unsigned char *pixels) {
+static bool bmp_read(gf_raster *bmp, unsigned char *pixels) {
     enum { END_ROW, END_IMAGE, MOVE };
+    if (!bmp->packed)
+        return raster_read_rows(bmp, pixels, bmp_row_bytes(bmp));
     const uint64_t width = bmp->format.width, height = bmp->format.height,
                    padded = bmp_row_bytes(bmp) * 8 / bmp->bits;
     const unsigned char *code = bmp->data + bmp->at, *end = bmp->data + bmp->size;
@@ -207,11 +205,6 @@ static bool bmp_read_runs(gf_raster *bmp, unsigned char *pixels) {
         code += bytes;
     }
     return true;
-}
-
-static bool bmp_read(gf_raster *bmp, unsigned char *pixels) {
-    return bmp->packed ? bmp_read_runs(bmp, pixels)
-                       : raster_read_rows(bmp, pixels, bmp_row_bytes(bmp));
 }
 
 /* ---- TGA ------------------------------------------------------------------------------------- */
@@ -263,9 +256,11 @@ static bool tga_head(gf_raster *tga) {
 
 /* Decode packets, which may continue in the next row: a byte with the count, then one pixel to
  * repeat or `count` pixels. */
-static bool tga_read_packets(gf_raster *tga, unsigned char *pixels) {
+static bool tga_read(gf_raster *tga, unsigned char *pixels) {
     const size_t bytes = (tga->bits + 7) / 8;
     size_t at = tga->at;
+    if (!tga->packed)
+        return raster_read_rows(tga, pixels, tga->format.width * bytes);
     for (uint64_t x = 0, y = 0; y < tga->format.height;) {
         if (at == tga->size)
             return gf_raster_fail(tga, GF_RASTER_TRUNCATED, NULL);
@@ -285,18 +280,9 @@ static bool tga_read_packets(gf_raster *tga, unsigned char *pixels) {
     return true;
 }
 
-static bool tga_read(gf_raster *tga, unsigned char *pixels) {
-    return tga->packed ? tga_read_packets(tga, pixels)
-                       : raster_read_rows(tga, pixels, tga->format.width * ((tga->bits + 7) / 8));
-}
-
 /* ---- PSD ------------------------------------------------------------------------------------- */
 
 enum { PSD_HEADER = 26, PSD_GREY = 1, PSD_RGB = 3, PSD_SECTIONS = 3, PSD_MAX_CHANNELS = 56 };
-
-static uint32_t psd_big16(const unsigned char *p) {
-    return (uint32_t)p[0] << 8 | p[1];
-}
 
 /* Return whether the composite has an alpha channel: the number of layers is negative, or, with 16
  * bits, a tagged block says so. `at` and `size`: the section of the layers. */
@@ -317,10 +303,10 @@ static bool psd_head(gf_raster *psd) {
     uint64_t at = PSD_HEADER, section = 0, size = 0;
     if (psd->size < PSD_HEADER)
         return gf_raster_fail(psd, GF_RASTER_TRUNCATED, NULL);
-    const uint32_t mode = psd_big16(data + 24), stored = psd_big16(data + 12),
+    const uint32_t mode = gf_big16(data + 24), stored = gf_big16(data + 12),
                    colors = mode == PSD_RGB ? 3 : 1;
-    psd->bits = psd_big16(data + 22);
-    if (psd_big16(data + 4) != 1 || (mode != PSD_RGB && mode != PSD_GREY) ||
+    psd->bits = gf_big16(data + 22);
+    if (gf_big16(data + 4) != 1 || (mode != PSD_RGB && mode != PSD_GREY) ||
         (psd->bits != 8 && psd->bits != 16))
         return gf_raster_fail(psd, GF_RASTER_UNSUPPORTED,
                               "PSD other than RGB or grey with 8 or 16 bits");
@@ -333,7 +319,7 @@ static bool psd_head(gf_raster *psd) {
     }
     if (at + 2 > psd->size)
         return gf_raster_fail(psd, GF_RASTER_TRUNCATED, NULL);
-    if (psd_big16(data + at) > 1)
+    if (gf_big16(data + at) > 1)
         return gf_raster_fail(psd, GF_RASTER_UNSUPPORTED, "PSD with ZIP compression");
     if (stored < colors || stored > PSD_MAX_CHANNELS)
         return gf_raster_fail(psd, GF_RASTER_DAMAGED, "the PSD has an invalid number of channels");
@@ -383,7 +369,7 @@ static bool psd_read(gf_raster *psd, unsigned char *pixels) {
     size_t at = psd->at + (psd->packed ? 2 * (size_t)rows : 0);
     for (uint64_t i = 0; i < rows; i++) {
         const uint64_t y = i % format->height, c = i / format->height;
-        const size_t size = psd->packed ? psd_big16(psd->data + psd->at + 2 * i)
+        const size_t size = psd->packed ? gf_big16(psd->data + psd->at + 2 * i)
                                         : (size_t)format->width * psd->bits / 8;
         if (size > psd->size - at)
             return gf_raster_fail(psd, GF_RASTER_TRUNCATED, NULL);

@@ -98,15 +98,10 @@ size_t gf_gif_skip_blocks(const unsigned char *data, size_t size, size_t at);
 bool gf_hdr_head(gf_raster *raster);
 bool gf_hdr_read(gf_raster *raster, unsigned char *pixels);
 
-/* ---- sources and sinks ------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Open a source of any of these formats. */
 gf_open_source gf_stb_source_open;
-/* Open sinks. */
-gf_open_sink gf_bmp_sink_open, gf_tga_sink_open, gf_hdr_sink_open;
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Result of the sandbox. The caller must not trust it. Integers only, so any byte pattern is a
  * valid object. */
@@ -142,8 +137,6 @@ void gf_raster_decode(const gf_raster_file *file);
 /* Append the metadata of a file, at most one item of each kind, and set bits of gf_dropped for
  * kinds that are not read. The data may have any content. Return GF_FAILED if out of memory. */
 gf_status gf_raster_metadata(gf_raster_file *file, gf_error *error);
-
-/* ---- stb_image_write ------------------------------------------------------------------------- */
 
 typedef void gf_stb_write_func(void *context, void *data, int size);
 

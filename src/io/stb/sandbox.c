@@ -205,8 +205,9 @@ static void sandbox_set_flag(long which, long value) {
     sandbox_check(syscall(SYS_prctl, which, value, 0L, 0L, 0L) == 0);
 }
 
-/* Install the seccomp filter: allow exit of this architecture, kill the process on all else. */
-static void sandbox_enter_filter(void) {
+/* Drop everything but private memory and `shared`. Afterwards any system call except exit kills the
+ * process. On failure, exit with an errno as status. */
+static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
     static struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 0, 3),
@@ -216,13 +217,6 @@ static void sandbox_enter_filter(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     static const struct sock_fprog program = {sizeof code / sizeof *code, code};
-    sandbox_check(
-        syscall(SYS_prctl, (long)PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &program, 0L, 0L) == 0);
-}
-
-/* Drop everything but private memory and `shared`. Afterwards any system call except exit kills the
- * process. On failure, exit with an errno as status. */
-static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
     /* Kill the child when the parent dies, even if the parent died before this call. */
     sandbox_set_flag(PR_SET_PDEATHSIG, SIGKILL);
     if ((pid_t)syscall(SYS_getppid) != parent)
@@ -234,7 +228,9 @@ static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_
     sandbox_set_limit(RLIMIT_CPU, seconds);
     sandbox_set_flag(PR_SET_DUMPABLE, 0);
     sandbox_set_flag(PR_SET_NO_NEW_PRIVS, 1);
-    sandbox_enter_filter();
+    /* The seccomp filter: allow exit of this architecture, kill the process on all else. */
+    sandbox_check(
+        syscall(SYS_prctl, (long)PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &program, 0L, 0L) == 0);
 }
 
 #else
@@ -272,48 +268,29 @@ void gf_sandbox_unmap(void *memory, size_t bytes) {
 
 /* ---- running a child process ----------------------------------------------------------------- */
 
-/* How a child process ended. */
-typedef struct child_end {
-    gf_sandbox_end end;
-    int code; /* STOPPED: exit status, or 0 if a signal killed it */
-} child_end;
-
-static double sandbox_cpu_seconds(const struct rusage *usage) {
-    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-           1e-6 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
-}
+/* Other results of a child than its exit status. */
+enum { CHILD_KILLED = -1, CHILD_TIME = -2 };
 
 /* Wait for a child to exit. Return 0 or an errno. */
-static int sandbox_wait_for(pid_t child, child_end *state, uint32_t seconds) {
-    struct rusage usage;
+static int sandbox_wait_for(pid_t child, uint32_t seconds, int *result) {
+    struct rusage usage = {0};
     int status = 0;
     /* ECHILD: another part of the program has reaped it. It has exited, with an unknown status. */
     while (wait4(child, &status, __WALL, &usage) < 0 && errno != ECHILD)
         if (errno != EINTR)
             return errno;
-    if (WIFEXITED(status)) {
-        const int code = WEXITSTATUS(status);
-        *state = (child_end){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
-        return 0;
-    }
-    const bool overran = WTERMSIG(status) == SIGKILL && sandbox_cpu_seconds(&usage) > 0.5 * seconds;
-    *state = (child_end){.end = overran ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
+    const double used = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                        1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    *result = WIFEXITED(status)                                     ? WEXITSTATUS(status)
+              : WTERMSIG(status) == SIGKILL && used > 0.5 * seconds ? CHILD_TIME
+                                                                    : CHILD_KILLED;
     return 0;
-}
-
-/* Kill and reap a child for which wait4 failed. It is not reaped yet, so its process ID is not
- * reused. Use waitid, since wait4 may fail again. */
-static void sandbox_kill_child(pid_t child) {
-    siginfo_t info;
-    (void)kill(child, SIGKILL);
-    while (waitid(P_PID, (id_t)child, &info, WEXITED | __WALL) != 0 && errno == EINTR)
-        continue;
 }
 
 /* Run the work, or none for NULL, in a child process and wait for it to exit. */
 static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
                                   const gf_sandbox_memory *shared, uint32_t seconds,
-                                  const char *name, child_end *state, gf_error *error) {
+                                  const char *name, int *result, gf_error *error) {
     const pid_t parent = getpid();
     sigset_t all, before;
     /* Signal handlers of the program must not run in the child: they would clean up for the parent,
@@ -335,11 +312,16 @@ static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
         return gf_fail(error, GF_FAILED,
                        "%s: cannot create a child process: %s; run fewer processes at a time", name,
                        strerror(cause));
-    cause = sandbox_wait_for(child, state, seconds);
+    cause = sandbox_wait_for(child, seconds, result);
     if (cause == 0)
         return GF_OK;
-    /* The parent must not read shared memory while the child writes to it. */
-    sandbox_kill_child(child);
+    /* Kill and reap the child: the parent must not read shared memory while it is written. The
+     * child is not reaped yet, so its process ID is not reused. Use waitid, since wait4 may fail
+     * again. */
+    siginfo_t info;
+    (void)kill(child, SIGKILL);
+    while (waitid(P_PID, (id_t)child, &info, WEXITED | __WALL) != 0 && errno == EINTR)
+        continue;
     return gf_fail(error, GF_FAILED,
                    "%s: cannot wait for the child process that decodes it: %s; run again", name,
                    strerror(cause));
@@ -347,20 +329,20 @@ static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
 
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error) {
-    child_end state = {0}, probe = {0};
-    gf_status status = sandbox_run_once(work, context, shared, seconds, name, &state, error);
-    if (status)
+    int result = 0, probe = 0;
+    gf_status status = sandbox_run_once(work, context, shared, seconds, name, &result, error);
+    *end = result == 0            ? GF_SANDBOX_DONE
+           : result == CHILD_TIME ? GF_SANDBOX_TIME
+                                  : GF_SANDBOX_STOPPED;
+    if (status || *end != GF_SANDBOX_STOPPED)
         return status;
-    *end = state.end;
-    if (state.end != GF_SANDBOX_STOPPED)
-        return GF_OK;
     /* The child may report a false failure of the sandbox so that the user disables it. Test with a
      * child that runs no untrusted code. */
     status = sandbox_run_once(NULL, NULL, shared, seconds, name, &probe, error);
-    if (status || probe.end != GF_SANDBOX_STOPPED)
+    if (status || probe == 0 || probe == CHILD_TIME)
         return status;
     return gf_fail(error, GF_FAILED,
                    "%s: cannot decode: no sandbox available (%s); convert it to PNG, or use "
                    "--no-sandbox if you trust the file",
-                   name, probe.code != 0 ? strerror(probe.code) : "its processes are killed");
+                   name, probe > 0 ? strerror(probe) : "its processes are killed");
 }
