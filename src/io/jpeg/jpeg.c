@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "io/bytes.h"
 #include "io/codec.h"
 #include "io/meta/exif.h"
 #include "io/strip/row_filter.h"
@@ -269,7 +270,7 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     unsigned char head[2];
     source_copy(jpeg, head, sizeof head);
     const uint64_t at = source->input.offset - source->reader.bytes_in_buffer;
-    const size_t bytes = (size_t)head[0] << 8 | head[1], size = bytes < 2 ? 0 : bytes - 2;
+    const size_t bytes = gf_big16(head), size = bytes < 2 ? 0 : bytes - 2;
     source->header.metadata_bytes += size + SEGMENT_COST;
     if (source->header.metadata_bytes > source->limits.max_chunk && !source->header.done) {
         gf_fail(&source->errors.cause, GF_FAILED,
@@ -285,8 +286,10 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     return TRUE;
 }
 
-/* Append the Photoshop resources and the ICC profile. */
-static void source_add_parts(jpeg_source *source) {
+/* Append the Photoshop resources, the ICC profile, and the resolution of the JFIF header, or else
+ * that of the EXIF data. */
+static gf_status source_add_parts(jpeg_source *source, gf_error *error) {
+    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
     gf_metadata *metadata = &source->base.metadata;
     gf_chunk *parts = source->header.parts;
     bool damaged = source->header.damaged;
@@ -301,12 +304,6 @@ static void source_add_parts(jpeg_source *source) {
         gf_metadata_add(metadata, GF_ITEM_ICC, false, parts[1].data, parts[1].size);
     if (parts[0].size)
         gf_metadata_add(metadata, GF_ITEM_8BIM, false, parts[0].data, parts[0].size);
-}
-
-/* Append the resolution of the JFIF header, or else that of the EXIF data. */
-static void source_add_resolution(jpeg_source *source) {
-    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
-    gf_metadata *metadata = &source->base.metadata;
     gf_resolution r = {jpeg->X_density, jpeg->Y_density,
                        jpeg->density_unit == 1   ? GF_PER_INCH
                        : jpeg->density_unit == 2 ? GF_PER_CM
@@ -315,6 +312,7 @@ static void source_add_resolution(jpeg_source *source) {
                         (r.unit != GF_PER_NONE || jpeg->X_density != jpeg->Y_density);
     if (stored || gf_metadata_resolution(metadata, &r))
         gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r);
+    return gf_metadata_check(metadata, source->input.name, error);
 }
 
 /* ---- the source ------------------------------------------------------------------------------ */
@@ -418,9 +416,10 @@ static gf_status source_open_page(jpeg_source *source, gf_error *error) {
     return source_read_header(source, error);
 }
 
-/* Check the colour space and set the format. */
+/* Set the format, and check the colour space and the memory. */
 static gf_status source_set_format(jpeg_source *source, gf_error *error) {
-    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    uint64_t bytes = 0;
     gf_format *format = &source->base.format;
     const char *name = source->input.name;
     if (jpeg->num_components == 4)
@@ -436,20 +435,15 @@ static gf_status source_set_format(jpeg_source *source, gf_error *error) {
                           .height = jpeg->image_height,
                           .channels = (uint32_t)jpeg->num_components,
                           .type = GF_U8};
-    return gf_check_pixels(format, &source->limits, name, error);
-}
-
-/* Check the memory for the coefficients of a file with several scans, which are held together. */
-static gf_status source_check_memory(jpeg_source *source, gf_error *error) {
-    struct jpeg_decompress_struct *jpeg = &source->jpeg;
-    uint64_t bytes = 0;
-    if (!jpeg_has_multiple_scans(jpeg))
-        return GF_OK;
     for (int i = 0; i < jpeg->num_components; i++)
         bytes += (uint64_t)jpeg->comp_info[i].width_in_blocks *
                  jpeg->comp_info[i].height_in_blocks * sizeof(JBLOCK);
-    return gf_check_memory(bytes, source->limits.max_memory, source->input.name,
-                           "the coefficients of a progressive JPEG", error);
+    const gf_status status = gf_check_pixels(format, &source->limits, name, error);
+    /* The coefficients of a file with several scans are held together. */
+    return status || !jpeg_has_multiple_scans(jpeg)
+               ? status
+               : gf_check_memory(bytes, source->limits.max_memory, name,
+                                 "the coefficients of a progressive JPEG", error);
 }
 
 static void source_describe(jpeg_source *source) {
@@ -474,12 +468,8 @@ static gf_status source_open(jpeg_source *source, gf_error *error) {
     gf_status status = source_read_header(source, error);
     if (!status && source->base.pages && source->limits.page > 1)
         status = source_open_page(source, error);
-    if (status || (status = source_set_format(source, error)))
-        return status;
-    source_add_parts(source);
-    source_add_resolution(source);
-    if ((status = gf_metadata_check(&source->base.metadata, source->input.name, error)) ||
-        (status = source_check_memory(source, error)) || (status = source_start(source, error)))
+    if (status || (status = source_set_format(source, error)) ||
+        (status = source_add_parts(source, error)) || (status = source_start(source, error)))
         return status;
     source_describe(source);
     return GF_OK;
@@ -547,23 +537,16 @@ static void sink_write_segment(jpeg_sink *sink, const gf_item_kind *kind, const 
         jpeg_write_m_byte(&sink->jpeg, data[i]);
 }
 
-/* libjpeg does not check the number of pieces. */
-static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
-    if (item->size > (size_t)ICC_PIECES * (SEGMENT_BYTES - ICC_HEAD))
-        sink->base.dropped |= GF_DROPPED_ICC;
-    else if (item->size)
-        jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
-}
-
 /* Write an item but the resolution, which libjpeg writes. Resources continue in the next segment;
  * other items that are too large are dropped. */
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
     const gf_item_kind *kind = gf_item_kind_of(item);
+    const bool joined = kind->dropped == GF_DROPPED_IPTC, icc = kind->dropped == GF_DROPPED_ICC;
     const size_t max = SEGMENT_BYTES - kind->head_bytes;
-    const bool joined = kind->dropped == GF_DROPPED_IPTC;
-    if (kind->dropped == GF_DROPPED_ICC) {
-        sink_write_profile(sink, item);
-    } else if (!joined && item->size > max) {
+    if (icc && item->size <= (size_t)ICC_PIECES * (SEGMENT_BYTES - ICC_HEAD)) {
+        if (item->size)
+            jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
+    } else if (!joined && item->size > max) { /* libjpeg does not check the number of pieces */
         sink->base.dropped |= kind->dropped;
         if (kind->dropped == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
             sink->base.dropped |= GF_DROPPED_ORIENTATION;

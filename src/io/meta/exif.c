@@ -21,13 +21,19 @@ static bool exif_find(gf_ifd *ifd, const gf_chunk *exif, uint32_t tag, uint32_t 
     return gf_exif_open(ifd, exif) && gf_ifd_find(ifd, ifd->first, tag, types, entry);
 }
 
+/* Return an integer of a directory; 0 if there is none. */
+static uint64_t exif_integer(gf_ifd *ifd, uint64_t directory, uint32_t tag, uint32_t types) {
+    gf_ifd_entry entry;
+    return gf_ifd_find(ifd, directory, tag, types, &entry) ? gf_ifd_integer(ifd, &entry) : 0;
+}
+
 uint32_t gf_exif_orientation(const gf_chunk *exif) {
     enum { MAX = 8 };
     gf_ifd ifd;
-    gf_ifd_entry entry;
-    const uint64_t orientation = exif_find(&ifd, exif, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT, &entry)
-                                     ? gf_ifd_integer(&ifd, &entry)
-                                     : 0;
+    const uint64_t orientation =
+        gf_exif_open(&ifd, exif)
+            ? exif_integer(&ifd, ifd.first, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT)
+            : 0;
     return orientation <= MAX ? (uint32_t)orientation : 0;
 }
 
@@ -45,9 +51,7 @@ bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation) {
 static double exif_real(gf_ifd *ifd, uint64_t directory, uint32_t tag) {
     gf_ifd_entry entry;
     if (!gf_ifd_find(ifd, directory, tag, 1 << TIFF_RATIONAL, &entry))
-        return gf_ifd_find(ifd, directory, tag, INTEGERS | 1 << TIFF_LONG8, &entry)
-                   ? (double)gf_ifd_integer(ifd, &entry)
-                   : 0;
+        return (double)exif_integer(ifd, directory, tag, INTEGERS | 1 << TIFF_LONG8);
     const bool valid = entry.inside && entry.count;
     const uint64_t denominator = valid ? gf_ifd_number(ifd, entry.value + 4, 4) : 0;
     return denominator ? (double)gf_ifd_number(ifd, entry.value, 4) / (double)denominator : 0;
@@ -158,12 +162,6 @@ static void exif_set_integer(gf_ifd *ifd, uint64_t directory, uint32_t tag, uint
     gf_ifd_put(ifd, entry.at + 8, number, 4);
 }
 
-/* Return an integer of a directory; 0 if there is none. */
-static uint64_t exif_integer(gf_ifd *ifd, uint64_t directory, uint32_t tag) {
-    gf_ifd_entry entry;
-    return gf_ifd_find(ifd, directory, tag, INTEGERS, &entry) ? gf_ifd_integer(ifd, &entry) : 0;
-}
-
 /* Clear the thumbnail that the second directory describes, with the link to this directory. Return
  * the new size of the data. */
 static size_t exif_clear_thumbnail(gf_ifd *ifd) {
@@ -173,8 +171,8 @@ static size_t exif_clear_thumbnail(gf_ifd *ifd) {
     const uint64_t link = ifd->link, second = gf_ifd_number(ifd, link, 4);
     uint64_t size = ifd->file.size;
     for (size_t i = 0; second && i < 2; i++) {
-        const uint64_t start = exif_integer(ifd, second, offsets[i]);
-        const uint64_t end = start + exif_integer(ifd, second, sizes[i]);
+        const uint64_t start = exif_integer(ifd, second, offsets[i], INTEGERS);
+        const uint64_t end = start + exif_integer(ifd, second, sizes[i], INTEGERS);
         if (start < HEADER_BYTES || start >= size || (start < link + 4 && end > ifd->first))
             continue;
         memset(ifd->file.data + start, 0, (end < size ? end : size) - start);
@@ -194,7 +192,7 @@ size_t gf_exif_update(const gf_chunk *exif, const gf_format *image, bool same, b
     gf_ifd_entry text;
     if (!gf_exif_open(&ifd, exif))
         return exif->size;
-    const uint64_t camera = exif_integer(&ifd, ifd.first, TIFFTAG_EXIFIFD);
+    const uint64_t camera = exif_integer(&ifd, ifd.first, TIFFTAG_EXIFIFD, INTEGERS);
     for (size_t i = 0; i < 2; i++) {
         const uint64_t directory = i && camera ? camera : ifd.first;
         exif_set_integer(&ifd, directory, widths[i], image->width);

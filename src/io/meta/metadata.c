@@ -14,7 +14,6 @@
 #include "core/image.h"
 #include "io/bytes.h"
 #include "io/meta/exif.h"
-#include "io/meta/iptc.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -391,33 +390,25 @@ bool gf_png_preserves(const unsigned char name[4]) {
            ((name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0);
 }
 
-/* Return whether the values of a chunk with a fixed size are defined. */
-static bool chunk_values_are_valid(const gf_chunk *chunk) {
+static bool chunk_is_valid(const gf_chunk *chunk) {
     /* of tIME: month, day, hour, minute and second, after the year */
     static const unsigned char min[] = {1, 1, 0, 0, 0}, max[] = {12, 31, 23, 59, 60};
-    const unsigned char *data = chunk->data;
-    bool valid = true;
-    if (item_is(chunk, "sRGB"))
-        return data[0] <= 3;
-    if (item_is(chunk, "gAMA"))
-        return gf_big32(data) != 0;
-    if (item_is(chunk, "pHYs"))
-        return data[8] <= 1;
-    for (size_t i = 0; item_is(chunk, "tIME") && i < sizeof min; i++)
-        valid = valid && data[2 + i] >= min[i] && data[2 + i] <= max[i];
-    return valid;
-}
-
-static bool chunk_is_valid(const gf_chunk *chunk) {
     enum { MAX_KEYWORD = 80 }; /* with its NUL */
     const struct chunk_kind *kind = chunk_find(chunk->name);
+    const unsigned char *data = chunk->data;
     const size_t keyword = chunk_skip(chunk, 0, 0);
     const bool profile = item_is(chunk, "iCCP");
     bool packed;
     gf_ifd ifd;
+    if (kind->bytes && (chunk->size != kind->bytes || (chunk->late && kind->early)))
+        return false;
+    for (size_t i = 0; item_is(chunk, "tIME") && i < sizeof min; i++)
+        if (data[2 + i] < min[i] || data[2 + i] > max[i])
+            return false;
     if (kind->bytes)
-        return chunk->size == kind->bytes && !(chunk->late && kind->early) &&
-               chunk_values_are_valid(chunk);
+        return item_is(chunk, "sRGB")   ? data[0] <= 3
+               : item_is(chunk, "gAMA") ? gf_big32(data) != 0
+                                        : !item_is(chunk, "pHYs") || data[8] <= 1;
     if (profile || item_dropped(chunk) == GF_DROPPED_TEXT)
         return keyword > 1 && keyword <= MAX_KEYWORD && chunk_payload_offset(chunk, &packed) &&
                !(profile && chunk->late);
@@ -472,6 +463,57 @@ gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk,
     metadata->seen |= once;
     free(decoded);
     return gf_metadata_check(metadata, file, error);
+}
+
+/* ---- Photoshop image resources ------------------------------------------------------------------
+ */
+
+bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resource) {
+    enum { NAME = 6, MIN = 12 };
+    const size_t start = resource->end, left = size - start;
+    const unsigned char *at = data + start;
+    const size_t head = left < MIN ? 0 : NAME + (at[NAME] + 2u) / 2 * 2 + 4;
+    const size_t bytes = head && head <= left ? gf_big32(at + head - 4) : 0;
+    if (!head || head + bytes > left)
+        return false;
+    const uint32_t id = memcmp(at, "8BIM", 4) == 0 ? gf_big16(at + 4) : 0;
+    *resource = (gf_resource){id, start, start + head, start + head + bytes, bytes};
+    resource->end += resource->end < size ? bytes % 2 : 0;
+    return true;
+}
+
+size_t gf_resources_update(unsigned char *data, size_t size) {
+    enum { OLD_THUMBNAIL = 1033, THUMBNAIL = 1036 };
+    gf_resource r = {0};
+    size_t kept = 0;
+    while (gf_resource_next(data, size, &r)) {
+        if (r.id == OLD_THUMBNAIL || r.id == THUMBNAIL)
+            continue;
+        memmove(data + kept, data + r.start, r.end - r.start);
+        kept += r.end - r.start;
+    }
+    memmove(data + kept, data + r.end, size - r.end);
+    return kept + size - r.end;
+}
+
+unsigned char *gf_resources_join(const void *iptc, size_t iptc_size, const void *resources,
+                                 size_t size, size_t *joined_size) {
+    static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
+    enum { HEAD = sizeof head + 4 };
+    gf_resource r = {0};
+    while (size && gf_resource_next(resources, size, &r))
+        iptc_size = r.id == GF_RESOURCE_IPTC ? 0 : iptc_size;
+    const size_t before = iptc_size ? HEAD + iptc_size + iptc_size % 2 : 0;
+    unsigned char *joined = calloc(1, before + size + 1);
+    *joined_size = before + size;
+    if (joined && iptc_size) {
+        memcpy(joined, head, sizeof head);
+        gf_put_big32(joined + sizeof head, (uint32_t)iptc_size);
+        memcpy(joined + HEAD, iptc, iptc_size);
+    }
+    if (joined && size)
+        memcpy(joined + before, resources, size);
+    return joined;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/meta/iptc.h"
 #include "io/stb/raster.h"
 
 /* Append an item, unless it is empty or the second one of this name. */
@@ -116,21 +115,16 @@ static void metadata_read_hdr(gf_raster_file *file) {
 
 gf_status gf_raster_metadata(gf_raster_file *file, gf_error *error) {
     enum { TGA_HEADER = 18 };
-    switch (gf_raster_find(file->data)) {
-    case GF_RASTER_BMP:
+    const gf_raster_kind kind = gf_raster_find(file->data);
+    if (kind == GF_RASTER_BMP)
         metadata_read_bmp(file);
-        break;
-    case GF_RASTER_PSD:
+    else if (kind == GF_RASTER_PSD)
         metadata_read_psd(file);
-        break;
-    case GF_RASTER_GIF:
+    else if (kind == GF_RASTER_GIF)
         metadata_read_gif(file);
-        break;
-    case GF_RASTER_HDR:
+    else if (kind == GF_RASTER_HDR)
         metadata_read_hdr(file);
-        break;
-    default:
+    else
         metadata_append_range(file, GF_ITEM_COMMENT, TGA_HEADER, file->data[0]);
-    }
     return gf_metadata_check(&file->metadata, file->name, error);
 }

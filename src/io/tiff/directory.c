@@ -11,7 +11,6 @@
 #include "io/bytes.h"
 #include "io/file/input.h"
 #include "io/meta/exif.h"
-#include "io/meta/iptc.h"
 
 /* ---- tags and types -------------------------------------------------------------------------- */
 
