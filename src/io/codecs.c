@@ -141,17 +141,36 @@ static gf_status source_open_codec(const gf_input *input, const gf_limits *limit
     return status;
 }
 
-/* Apply the caller's declaration of alpha. */
-static gf_status source_set_alpha(gf_source *source, gf_alpha alpha, const char *name,
-                                  gf_error *error) {
-    if (alpha == GF_ALPHA_LAST && source->format.channels % 2 != 0)
+/* Convert the samples of an open source, and turn, crop and stack its image, as the caller wants.
+ */
+static gf_status source_adapt(gf_source **source, const char *path, const char *name,
+                              const gf_limits *limits, gf_error *error) {
+    gf_status status;
+    /* Sources of formats with pages have failed if the page does not exist. */
+    if (limits->page > 1 && (*source)->pages == 0)
+        return gf_fail(error, GF_FAILED, "%s: has no pages; omit --page", name);
+    if ((status = gf_samples_source(source, limits, name, error)))
+        return status;
+    gf_format *format = &(*source)->format;
+    if (limits->alpha == GF_ALPHA_LAST && format->channels % 2 != 0)
         return gf_fail(error, GF_FAILED,
                        "%s: --alpha last: the image has %" PRIu32
                        " channel%s, and alpha is the last of 2 or 4; remove --alpha",
-                       name, source->format.channels, source->format.channels == 1 ? "" : "s");
-    if (alpha != GF_ALPHA_FILE)
-        source->format.alpha = alpha == GF_ALPHA_LAST;
-    return GF_OK;
+                       name, format->channels, format->channels == 1 ? "" : "s");
+    if (limits->alpha != GF_ALPHA_FILE)
+        format->alpha = limits->alpha == GF_ALPHA_LAST;
+    (*source)->nodata.declared = (*source)->nodata.declared && !limits->keep_nodata;
+    (*source)->metadata.image = *format;
+    if ((limits->autorotate &&
+         (status = gf_rotate_source(source, limits->max_memory, name, error))) ||
+        (limits->crop &&
+         (status = gf_crop_source(source, limits->crop, limits->max_memory, name, error))) ||
+        (limits->stacked && (*source)->pages > 1 &&
+         (status = gf_pages_source(source, gf_source_open, path, limits, error))))
+        return status;
+    /* The caller allocates at least one row. */
+    return gf_check_memory(gf_row_bytes(&(*source)->format), limits->max_memory, name, "a row",
+                           error);
 }
 
 gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
@@ -172,25 +191,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         return status;
     }
     assert(*source);
-    /* Sources of formats with pages have failed if the page does not exist. */
-    if (resolved.page > 1 && (*source)->pages == 0)
-        status = gf_fail(error, GF_FAILED, "%s: has no pages; omit --page", name);
-    if (!status)
-        status = gf_samples_source(source, &resolved, name, error);
-    if (!status)
-        status = source_set_alpha(*source, resolved.alpha, name, error);
-    (*source)->nodata.declared = (*source)->nodata.declared && !resolved.keep_nodata;
-    (*source)->metadata.image = (*source)->format;
-    if (!status && resolved.autorotate)
-        status = gf_rotate_source(source, resolved.max_memory, name, error);
-    if (!status && resolved.crop)
-        status = gf_crop_source(source, resolved.crop, resolved.max_memory, name, error);
-    if (!status && resolved.stacked && (*source)->pages > 1)
-        status = gf_pages_source(source, gf_source_open, path, &resolved, error);
-    /* The caller allocates at least one row. */
-    if (!status)
-        status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name,
-                                 "a row", error);
+    status = source_adapt(source, path, name, &resolved, error);
     if (status) {
         (*source)->ops->close(*source);
         *source = NULL;
@@ -199,11 +200,6 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
 }
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
-
-static const gf_codec *sink_codec_of_extension(const char *extension) {
-    const gf_codec *codec = codec_of_extension(extension);
-    return codec && codec->open_sink ? codec : NULL;
-}
 
 /* Fail for a name whose extension is not that of a format that is written. */
 static gf_status sink_fail_name(const char *path, gf_error *error) {
@@ -234,8 +230,8 @@ static gf_status sink_fail_name(const char *path, gf_error *error) {
 static gf_status sink_choose_codec(const char *path, const char *format, const gf_codec **codec,
                                    gf_error *error) {
     const char *extension = strcmp(path, "-") == 0 ? "png" : gf_path_extension(path);
-    *codec = sink_codec_of_extension(format ? format : extension);
-    if (*codec)
+    *codec = codec_of_extension(format ? format : extension);
+    if (*codec && (*codec)->open_sink)
         return GF_OK;
     if (!format)
         return sink_fail_name(path, error);
@@ -275,26 +271,9 @@ static gf_status sink_fail_channels(const gf_codec *codec, const char *name,
                    images[format->channels].what, images[format->channels].advice);
 }
 
-static gf_status sink_check_size(const gf_codec *codec, const char *name, const gf_format *format,
-                                 gf_error *error) {
-    const uint64_t width = format->width, height = format->height, max = codec->max_columns;
-    const uint64_t own = format->channels == 1 ? codec->grey_bytes : codec->pixel_bytes;
-    const uint64_t pixel = own ? own : format->channels;
-    const bool limited = codec->max_bytes != 0;
-    enum { PADDING = 3 }; /* max bytes after a row */
-    if ((!max || (width <= max && height <= max)) &&
-        (!limited || width * pixel + PADDING <= codec->max_bytes / height))
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: %s%s is limited to %" PRIu64
-                   " columns and rows%s, and this image is %" PRIu64 "x%" PRIu64 "; write %s.pam",
-                   name, codec->label, limited ? " output" : "", max,
-                   limited ? " and to 2 GiB" : "", width, height, limited ? ".png or " : "");
-}
-
 /* Check that the format supports the type, channels and size. The message names one that does. */
 static gf_status sink_check(const gf_codec *codec, const char *name, const gf_format *format,
-                            gf_error *error) {
+                            const gf_metadata *metadata, gf_error *error) {
     if (!(codec->types >> format->type & 1))
         return sink_fail_type(codec, name, format->type, error);
     if (!(codec->channels >> format->channels & 1))
@@ -305,21 +284,27 @@ static gf_status sink_check(const gf_codec *codec, const char *name, const gf_fo
                        " only as alpha, and here it is data; write .tif, or declare it with "
                        "--alpha last",
                        name, codec->label, format->channels);
-    return sink_check_size(codec, name, format, error);
-}
-
-/* Check the kind of the alpha channel: only TIFF, and raw rows, which the user defines, can store
- * associated alpha. */
-static gf_status sink_check_alpha(const gf_codec *codec, const char *name, const gf_format *format,
-                                  const gf_metadata *metadata, gf_error *error) {
-    if (!metadata || !metadata->associated_alpha || !gf_has_alpha(format) ||
-        codec->associated_alpha)
-        return GF_OK;
-    return gf_fail(
-        error, GF_FAILED,
-        "%s: %s does not support the associated (premultiplied) alpha of the input; "
-        "write .tif, or convert the input first, e.g. with vips unpremultiply in.tif out.tif",
-        name, codec->label);
+    const uint64_t width = format->width, height = format->height, max = codec->max_columns;
+    const uint64_t own = format->channels == 1 ? codec->grey_bytes : codec->pixel_bytes;
+    const uint64_t pixel = own ? own : format->channels;
+    const bool limited = codec->max_bytes != 0;
+    enum { PADDING = 3 }; /* max bytes after a row */
+    if ((max && (width > max || height > max)) ||
+        (limited && width * pixel + PADDING > codec->max_bytes / height))
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s%s is limited to %" PRIu64
+                       " columns and rows%s, and this image is %" PRIu64 "x%" PRIu64
+                       "; write %s.pam",
+                       name, codec->label, limited ? " output" : "", max,
+                       limited ? " and to 2 GiB" : "", width, height, limited ? ".png or " : "");
+    /* Only TIFF, and raw rows, which the user defines, can store associated alpha. */
+    if (metadata->associated_alpha && gf_has_alpha(format) && !codec->associated_alpha)
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: %s does not support the associated (premultiplied) alpha of the input; "
+            "write .tif, or convert the input first, e.g. with vips unpremultiply in.tif out.tif",
+            name, codec->label);
+    return GF_OK;
 }
 
 bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options) {
@@ -342,17 +327,6 @@ typedef struct sink_part {
     uint64_t first;        /* first row of the part */
     gf_sink *before;       /* sink of the previous page; NULL: none */
 } sink_part;
-
-static gf_status sink_open_output(const char *path, const gf_file_options *options,
-                                  const sink_part *part, gf_output **output, gf_error *error) {
-    if (part->temporary)
-        return gf_output_join(path, part->temporary, output, error);
-    if (!part->before)
-        return gf_output_open(path, options, part->shared, output, error);
-    *output = part->before->output;
-    part->before->output = NULL;
-    return GF_OK;
-}
 
 /* Return the compression that the options select for a format; NULL: its default, or none. */
 static const char *sink_compression(const gf_codec *codec, const gf_file_options *options) {
@@ -392,23 +366,30 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
     static const gf_metadata none = {0};
     const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
     const gf_codec *codec;
-    gf_output *output;
+    gf_output *output = NULL;
     gf_status status;
     *sink = NULL;
-    if (!options)
-        options = &no_options;
+    options = options ? options : &no_options;
+    metadata = metadata ? metadata : &none;
     const gf_limits limits = gf_limits_of(options, threads);
     if ((status = sink_choose_codec(path, options->write.format, &codec, error)) ||
         (status = gf_format_check(format, name, error)) ||
-        (status = sink_check(codec, name, format, error)) ||
-        (status = sink_check_alpha(codec, name, format, metadata, error)) ||
-        (status = sink_open_output(path, options, part, &output, error)))
+        (status = sink_check(codec, name, format, metadata, error)))
+        return status;
+    if (part->before) {
+        output = part->before->output;
+        part->before->output = NULL;
+    } else {
+        status = part->temporary ? gf_output_join(path, part->temporary, &output, error)
+                                 : gf_output_open(path, options, part->shared, &output, error);
+    }
+    if (status)
         return status;
     const gf_sink_setup setup = {
         .codec = codec,
         .output = output,
         .format = format,
-        .metadata = metadata ? metadata : &none,
+        .metadata = metadata,
         .compression = sink_compression(codec, options),
         .quality = options->write.quality ? options->write.quality : GF_DEFAULT_QUALITY,
         .max_memory = limits.max_memory,

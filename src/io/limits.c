@@ -24,24 +24,23 @@ gf_limits gf_limits_resolve(const gf_limits *limits) {
 }
 
 gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
-    gf_limits limits = {.threads = threads};
-    if (options)
-        limits = (gf_limits){.max_pixels = options->max_pixels,
-                             .max_memory = options->max_memory,
-                             .max_chunk = options->max_chunk,
-                             .max_seconds = options->max_seconds,
-                             .no_sandbox = options->no_sandbox,
-                             .threads = threads,
-                             .raw = options->raw,
-                             .strict = options->strict,
-                             .alpha = options->alpha,
-                             .keep_nodata = options->keep_nodata,
-                             .autorotate = options->autorotate,
-                             .crop = options->crop,
-                             .page = options->page,
-                             .as = options->as,
-                             .channels = options->channels};
-    return gf_limits_resolve(&limits);
+    static const gf_file_options defaults = {0};
+    options = options ? options : &defaults;
+    return gf_limits_resolve(&(gf_limits){.max_pixels = options->max_pixels,
+                                          .max_memory = options->max_memory,
+                                          .max_chunk = options->max_chunk,
+                                          .max_seconds = options->max_seconds,
+                                          .no_sandbox = options->no_sandbox,
+                                          .threads = threads,
+                                          .raw = options->raw,
+                                          .strict = options->strict,
+                                          .alpha = options->alpha,
+                                          .keep_nodata = options->keep_nodata,
+                                          .autorotate = options->autorotate,
+                                          .crop = options->crop,
+                                          .page = options->page,
+                                          .as = options->as,
+                                          .channels = options->channels});
 }
 
 gf_status gf_check_options(const gf_engine_options *engine, const gf_file_options *files,

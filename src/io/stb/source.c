@@ -104,18 +104,6 @@ static gf_status stb_check_result(const gf_raster_result *result, const gf_raste
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Map the memory that the limits allow, or less if that fails. Untouched pages use no memory. */
-static gf_status stb_map_shared(gf_raster_file *file, gf_error *error) {
-    const uint64_t max = SIZE_MAX / 4, limit = file->limits->max_memory;
-    file->shared.bytes = GF_RASTER_PIXELS_AT + (size_t)(limit < max ? limit : max);
-    while ((file->shared.base = gf_sandbox_map(file->shared.bytes)) == NULL) {
-        if (file->shared.bytes / 2 < 2 * GF_RASTER_PIXELS_AT)
-            return gf_fail_memory(error, file->name, file->shared.bytes, "the decoder");
-        file->shared.bytes /= 2;
-    }
-    return GF_OK;
-}
-
 /* Unmap memory that a source owns. It begins with its own gf_sandbox_memory, stored there after the
  * child has exited. */
 static void stb_release(void *memory) {
@@ -214,10 +202,19 @@ static void stb_describe(const gf_raster_file *file, const gf_raster_result *res
 
 static gf_status stb_open_source(gf_raster_file *file, gf_input *input, gf_source **opened,
                                  gf_error *error) {
+    const uint64_t max = SIZE_MAX / 4, limit = file->limits->max_memory;
     gf_raster_result result;
     gf_format format = {0};
     gf_status status;
-    if ((status = stb_map_shared(file, error)) || (status = stb_load_file(file, input, error)) ||
+    /* Map the memory that the limits allow, or less if that fails. Untouched pages use no memory.
+     */
+    file->shared.bytes = GF_RASTER_PIXELS_AT + (size_t)(limit < max ? limit : max);
+    while (!(file->shared.base = gf_sandbox_map(file->shared.bytes))) {
+        if (file->shared.bytes / 2 < 2 * GF_RASTER_PIXELS_AT)
+            return gf_fail_memory(error, file->name, file->shared.bytes, "the decoder");
+        file->shared.bytes /= 2;
+    }
+    if ((status = stb_load_file(file, input, error)) ||
         (status = gf_raster_metadata(file, error)) ||
         (status = stb_decode_file(file, &result, &format, error)))
         return status;
