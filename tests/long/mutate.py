@@ -43,7 +43,6 @@ FAST = {
     "src/io/flate/inflate.c": ["test_inflate_header", "test_inflate"],
     "src/io/flate/inflate_simd.c": ["test_inflate"],
     "src/io/flate/find.c": ["test_inflate"],
-    "src/io/png/idat.c": ["test_png_decode", "test_png_broken_stream"],
     "src/io/png/inflate.c": ["test_png_decode", "test_png_broken_stream"],
     "src/io/png/parallel.c": ["test_png_parallel"],
     "src/io/flate/deflate_simd.c": ["test_deflate"],

@@ -551,8 +551,7 @@ void gf_inflate_run_streams(uint32_t count, gf_inflate *const inflate[2],
         inflate[0]->simd->decode_pair(inflate, out, results);
         for (uint32_t i = 0; i < 2; i++) {
             inflate[i]->in_block = results[i] != GF_INFLATE_VALID;
-            running[i] = results[i] == GF_INFLATE_VALID || results[i] == GF_INFLATE_NEEDS_INPUT ||
-                         results[i] == GF_INFLATE_NEEDS_OUTPUT;
+            running[i] = !gf_inflate_is_failed(results[i]);
         }
     }
     for (uint32_t i = 0; i < 2; i++) {

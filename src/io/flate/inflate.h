@@ -55,6 +55,11 @@ typedef enum gf_inflate_result {
     GF_INFLATE_NEEDS_OUTPUT
 } gf_inflate_result;
 
+/* Return true for an error: the stream cannot be continued. */
+static inline bool gf_inflate_is_failed(gf_inflate_result result) {
+    return result != GF_INFLATE_VALID && result < GF_INFLATE_NEEDS_INPUT;
+}
+
 /* Read the header at bit `bit` (0..7) of the first byte. A header spans at most 288 bytes. */
 gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
                                          gf_inflate_header *header);

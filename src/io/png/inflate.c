@@ -1,37 +1,87 @@
-/* Decompression of PNG image data, from IDAT chunks to filtered rows. */
+/* Decompression of PNG image data: the contents of the IDAT chunks, with their CRCs checked, and
+ * filtered rows. */
 #include "io/png/inflate.h"
 
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "core/error.h"
 #include "io/bytes.h"
 
+gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {
+    return gf_fail(error, GF_FAILED, "%s: the PNG is damaged (%s); get an intact copy", name, what);
+}
+
+gf_status gf_png_fail_short(gf_error *error, const char *name) {
+    return gf_fail(error, GF_FAILED, "%s: the PNG ends too early; get a complete copy", name);
+}
+
+/* ---- IDAT chunks ----------------------------------------------------------------------------- */
+
+bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]) {
+    return memcmp(header + 4, "IDAT", 4) == 0 && header[0] < 0x80;
+}
+
+void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
+                       const unsigned char header[GF_PNG_CHUNK_HEADER]) {
+    enum { NAME_CRC = 0x35af061e }; /* CRC-32 of "IDAT" */
+    /* header may be idat->header. */
+    *idat = (gf_png_idat){.input = input, .remaining = gf_big32(header), .crc = NAME_CRC};
+}
+
+/* Check the CRC of a chunk and read the header of the next one. */
+static gf_status idat_next_chunk(gf_png_idat *idat, gf_error *error) {
+    unsigned char end[4 + GF_PNG_CHUNK_HEADER];
+    size_t got;
+    gf_status status = gf_input_read(idat->input, end, sizeof end, &got, error);
+    if (status)
+        return status;
+    if (got >= 4 && gf_big32(end) != idat->crc)
+        return gf_png_fail_damaged(error, idat->input->name, "IDAT: CRC error");
+    if (got < sizeof end)
+        return gf_png_fail_short(error, idat->input->name);
+    memcpy(idat->header, end + 4, sizeof idat->header);
+    /* libpng rejects invalid chunk headers. */
+    idat->ended = !gf_png_idat_is(idat->header);
+    if (!idat->ended)
+        gf_png_idat_start(idat, idat->input, idat->header);
+    return GF_OK;
+}
+
+gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
+                           gf_error *error) {
+    enum { SMALL_BYTES = 8 }; /* below this size ISA-L takes up to twice as long as zlib */
+    gf_status status = GF_OK;
+    for (*got = 0; *got < size && !idat->ended && !status;) {
+        unsigned char *const to = (unsigned char *)data + *got;
+        const size_t capacity = size - *got;
+        const size_t wanted = capacity < idat->remaining ? capacity : idat->remaining;
+        size_t received;
+        status = gf_input_read(idat->input, to, wanted, &received, error);
+        *got += received;
+        if (status || received < wanted)
+            return status ? status : gf_png_fail_short(error, idat->input->name);
+        idat->crc = wanted < SMALL_BYTES ? (uint32_t)crc32(idat->crc, to, (uInt)wanted)
+                                         : crc32_gzip_refl(idat->crc, to, wanted);
+        idat->remaining -= (uint32_t)wanted;
+        if (idat->remaining == 0)
+            status = idat_next_chunk(idat, error);
+    }
+    return status;
+}
+
 /* ---- the stream ------------------------------------------------------------------------------ */
 
 enum {
-    IN_BYTES = 1 << 16,
-    IN_PADDING = 8, /* readable bytes after the input */
     /* Rows stay in the L2 cache until they are unfiltered. Small images pay for each page. */
     OUT_BYTES = 3 << 16,
     MIN_ROWS = 4,         /* rows that are unfiltered together */
     SUM_BYTES = 1 << 14,  /* short pieces take longer, above all after code without AVX */
     MAX_SURPLUS = 1 << 20 /* bytes after the last row */
-};
-
-struct gf_png_inflate {
-    gf_png_stream stream;
-    gf_png_image image;
-    gf_png_parallel *parallel; /* decodes with several threads; NULL: the following does */
-    size_t row;                /* bytes of a filtered row, with its filter type byte */
-    unsigned char *out;        /* `capacity` bytes; [begin, end) is not yet returned */
-    size_t capacity, begin, end;
-    size_t summed;      /* output that adler covers */
-    uint32_t adler;     /* of all output */
-    gf_inflate inflate; /* large; this and the following are not cleared */
-    unsigned char in[IN_BYTES + IN_PADDING];
 };
 
 bool gf_png_inflate_supports(const unsigned char head[2]) {
@@ -40,30 +90,31 @@ bool gf_png_inflate_supports(const unsigned char head[2]) {
            (head[1] & dictionary) == 0;
 }
 
-gf_status gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
-                              gf_png_inflate **opened, gf_error *error) {
+gf_png_inflate *gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
+                                    gf_error *error) {
     gf_png_inflate *rows = malloc(sizeof *rows);
-    *opened = NULL;
-    if (!rows)
-        return gf_fail_memory(error, idat->input->name, sizeof *rows, "a decoder");
+    if (!rows) {
+        gf_fail_memory(error, idat->input->name, sizeof *rows, "a decoder");
+        return NULL;
+    }
     memset(rows, 0, offsetof(gf_png_inflate, inflate));
     rows->stream.idat = *idat;
     rows->image = *image;
     rows->row = image->row_bytes + 1;
-    *opened = rows;
-    return GF_OK;
+    return rows;
 }
 
 /* Before the first row: start the threads, or allocate what one thread needs. */
 static gf_status inflate_start(gf_png_inflate *rows, gf_error *error) {
+    const size_t few_rows = MIN_ROWS * rows->row;
     if (rows->parallel || rows->out)
         return GF_OK;
     if (rows->image.threads > 1)
         rows->parallel = gf_png_parallel_open(&rows->stream, &rows->image);
     if (rows->parallel)
         return GF_OK;
-    rows->capacity = GF_INFLATE_WINDOW + GF_INFLATE_RESERVE +
-                     (MIN_ROWS * rows->row < OUT_BYTES ? OUT_BYTES : MIN_ROWS * rows->row);
+    rows->capacity =
+        GF_INFLATE_WINDOW + GF_INFLATE_RESERVE + (few_rows < OUT_BYTES ? OUT_BYTES : few_rows);
     rows->out = malloc(rows->capacity);
     if (!rows->out)
         return gf_fail_memory(error, rows->stream.idat.input->name, rows->row, "a row");
@@ -73,20 +124,24 @@ static gf_status inflate_start(gf_png_inflate *rows, gf_error *error) {
     return GF_OK;
 }
 
-/* Fail for damaged data. An error in a later chunk is reported instead: damage that a CRC detects
- * makes the data undecodable at a place that depends on chance. The rest of a pipe is not read, and
- * an error in it that has been found by chance is not reported. truncated: the data ends there. */
-static gf_status inflate_fail(gf_png_inflate *rows, const char *what, bool truncated,
-                              gf_error *error) {
+gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *error) {
+    static const char *const damage[] = {
+        [GF_INFLATE_VALID] = "Not enough image data",
+        [GF_INFLATE_TRUNCATED] = "Not enough image data",
+        [GF_INFLATE_INVALID] = "IDAT: invalid block",
+        [GF_INFLATE_INVALID_CODE] = "IDAT: invalid code",
+        [GF_INFLATE_INVALID_DISTANCE] = "IDAT: invalid distance too far back",
+        [GF_INFLATE_INVALID_CHECKSUM] = "IDAT: incorrect data check"};
     gf_png_stream *stream = &rows->stream;
-    size_t got = 1;
-    if (rows->parallel)
-        gf_png_parallel_stop(rows->parallel);
+    const bool truncated = !what && stream->damage == GF_INFLATE_TRUNCATED;
     const bool read_on = stream->idat.input->regular;
+    size_t got = 1;
+    gf_png_parallel_stop(rows->parallel);
     while (!stream->unread.status && got != 0 && read_on)
-        (void)gf_png_idat_read(&stream->idat, rows->in, IN_BYTES, &got, &stream->unread);
+        (void)gf_png_idat_read(&stream->idat, rows->in, GF_PNG_IN_BYTES, &got, &stream->unread);
     if (!stream->unread.status || !(read_on || truncated))
-        return gf_png_fail_damaged(error, stream->idat.input->name, what);
+        return gf_png_fail_damaged(error, stream->idat.input->name,
+                                   what ? what : damage[stream->damage]);
     return gf_return_error(&stream->unread, error);
 }
 
@@ -98,7 +153,7 @@ static void inflate_read_more(gf_png_inflate *rows) {
     const size_t kept = (size_t)(rows->inflate.in_end - at);
     size_t got;
     memmove(rows->in, at, kept);
-    (void)gf_png_idat_read(&rows->stream.idat, rows->in + kept, IN_BYTES - kept, &got,
+    (void)gf_png_idat_read(&rows->stream.idat, rows->in + kept, GF_PNG_IN_BYTES - kept, &got,
                            &rows->stream.unread);
     gf_inflate_set_input(&rows->inflate, rows->in, bit, rows->in + kept + got,
                          rows->stream.idat.ended || rows->stream.unread.status);
@@ -111,28 +166,16 @@ static void inflate_sum(gf_png_inflate *rows) {
     rows->summed = rows->end;
 }
 
-/* Discard returned output that no match can reference. */
-static void inflate_make_space(gf_png_inflate *rows) {
-    const size_t window = rows->end < GF_INFLATE_WINDOW ? 0 : rows->end - GF_INFLATE_WINDOW;
-    const size_t from = window < rows->begin ? window : rows->begin;
-    inflate_sum(rows);
-    memmove(rows->out, rows->out + from, rows->end - from);
-    rows->begin -= from;
-    rows->end -= from;
-    rows->summed = rows->end;
-}
-
 /* Compare the checksum after the last block, which begins at a byte. */
 static void inflate_check_adler(gf_png_inflate *rows) {
     unsigned bit;
     const unsigned char *at = gf_inflate_position(&rows->inflate, &bit);
-    at += bit != 0;
     inflate_sum(rows);
-    if (rows->inflate.in_end - at < 4 && !rows->inflate.final_input) {
+    if (rows->inflate.in_end - at < 4 + (bit != 0) && !rows->inflate.final_input) {
         inflate_read_more(rows);
         at = gf_inflate_position(&rows->inflate, &bit);
-        at += bit != 0;
     }
+    at += bit != 0;
     if (rows->inflate.in_end - at < 4)
         rows->stream.damage = GF_INFLATE_TRUNCATED;
     else if (gf_big32(at) != rows->adler)
@@ -153,26 +196,21 @@ static void inflate_step(gf_png_inflate *rows) {
     rows->end = (size_t)(out.next - rows->out);
     if (rows->end - rows->summed >= SUM_BYTES)
         inflate_sum(rows);
-    if (result == GF_INFLATE_NEEDS_INPUT)
+    if (result == GF_INFLATE_NEEDS_INPUT) {
         inflate_read_more(rows);
-    else if (result == GF_INFLATE_NEEDS_OUTPUT)
-        inflate_make_space(rows);
-    else if (result)
+    } else if (result == GF_INFLATE_NEEDS_OUTPUT) {
+        /* Discard returned output that no match can reference. */
+        const size_t window = rows->end < GF_INFLATE_WINDOW ? 0 : rows->end - GF_INFLATE_WINDOW;
+        const size_t from = window < rows->begin ? window : rows->begin;
+        inflate_sum(rows);
+        memmove(rows->out, rows->out + from, rows->end - from);
+        rows->begin -= from;
+        rows->summed = rows->end -= from;
+    } else if (result) {
         rows->stream.damage = result;
-    else if (rows->inflate.last)
+    } else if (rows->inflate.last) {
         inflate_check_adler(rows);
-}
-
-static gf_status inflate_report(gf_png_inflate *rows, gf_error *error) {
-    static const char *const damage[] = {
-        [GF_INFLATE_INVALID] = "IDAT: invalid block",
-        [GF_INFLATE_INVALID_CODE] = "IDAT: invalid code",
-        [GF_INFLATE_INVALID_DISTANCE] = "IDAT: invalid distance too far back",
-        [GF_INFLATE_INVALID_CHECKSUM] = "IDAT: incorrect data check",
-        [GF_INFLATE_TRUNCATED] = "Not enough image data"};
-    const gf_inflate_result result =
-        rows->stream.damage ? rows->stream.damage : GF_INFLATE_TRUNCATED;
-    return inflate_fail(rows, damage[result], rows->stream.damage == GF_INFLATE_TRUNCATED, error);
+    }
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -185,15 +223,6 @@ gf_status gf_png_inflate_announce(gf_png_inflate *rows, void *to, size_t stride,
     return status;
 }
 
-void gf_png_inflate_cancel(gf_png_inflate *rows) {
-    if (rows->parallel)
-        gf_png_parallel_stop(rows->parallel);
-}
-
-void gf_png_inflate_shrink(gf_png_inflate *rows) {
-    rows->image.threads = 1;
-}
-
 gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *decoded,
                               gf_error *error) {
     const gf_png_stream *stream = &rows->stream;
@@ -203,48 +232,39 @@ gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *d
         return status;
     if (rows->parallel) {
         gf_png_parallel_rows(rows->parallel, max, decoded);
-        return decoded->count != 0 ? GF_OK : inflate_report(rows, error);
+    } else {
+        while ((rows->end - rows->begin) / rows->row < wanted && !stream->damage && !stream->ended)
+            inflate_step(rows);
+        const uint64_t complete = (rows->end - rows->begin) / rows->row;
+        *decoded = (gf_png_rows){.first = rows->out + rows->begin,
+                                 .stride = rows->row,
+                                 .count = complete < max ? complete : max,
+                                 .filtered = true};
+        rows->begin += (size_t)decoded->count * rows->row;
     }
-    while ((rows->end - rows->begin) / rows->row < wanted && !stream->damage && !stream->ended)
-        inflate_step(rows);
-    const uint64_t complete = (rows->end - rows->begin) / rows->row;
-    *decoded = (gf_png_rows){.first = rows->out + rows->begin,
-                             .stride = rows->row,
-                             .count = complete < max ? complete : max,
-                             .filtered = true};
-    rows->begin += (size_t)decoded->count * rows->row;
-    return decoded->count != 0 ? GF_OK : inflate_report(rows, error);
+    return decoded->count != 0 ? GF_OK : gf_png_inflate_fail(rows, NULL, error);
 }
 
-gf_status gf_png_inflate_fail_filter(gf_png_inflate *rows, gf_error *error) {
-    return inflate_fail(rows, "bad adaptive filter value", false, error);
-}
-
-gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
-                                gf_error *error) {
+gf_status gf_png_inflate_finish(gf_png_inflate *rows, gf_error *error) {
+    gf_png_stream *stream = &rows->stream;
     size_t got = 1, surplus = rows->end - rows->begin;
     /* Skip surplus rows, as libpng does, up to a limit. */
     if (rows->parallel)
         surplus = gf_png_parallel_skip(rows->parallel, MAX_SURPLUS);
-    while (surplus <= MAX_SURPLUS && !rows->stream.ended && !rows->stream.damage) {
+    while (surplus <= MAX_SURPLUS && !stream->ended && !stream->damage) {
         rows->begin = rows->end;
         inflate_step(rows);
         surplus += rows->end - rows->begin;
     }
-    if (surplus > MAX_SURPLUS)
-        return inflate_fail(rows, "IDAT: too much data", false, error);
-    if (rows->stream.damage)
-        return inflate_report(rows, error);
-    if (rows->parallel)
-        gf_png_parallel_stop(rows->parallel);
-    while (!rows->stream.unread.status && got != 0)
-        (void)gf_png_idat_read(&rows->stream.idat, rows->in, IN_BYTES, &got, &rows->stream.unread);
-    memcpy(header, rows->stream.idat.header, GF_PNG_CHUNK_HEADER);
-    return gf_return_error(&rows->stream.unread, error);
-}
-
-double gf_png_inflate_busy(const gf_png_inflate *rows) {
-    return rows->parallel ? gf_png_parallel_busy(rows->parallel) : 0;
+    if (surplus > MAX_SURPLUS || stream->damage)
+        return gf_png_inflate_fail(rows, surplus > MAX_SURPLUS ? "IDAT: too much data" : NULL,
+                                   error);
+    gf_png_parallel_stop(rows->parallel);
+    while (!stream->unread.status && got != 0)
+        (void)gf_png_idat_read(&stream->idat, rows->in, GF_PNG_IN_BYTES, &got, &stream->unread);
+    if (!stream->unread.status)
+        gf_input_unread(stream->idat.input, stream->idat.header, GF_PNG_CHUNK_HEADER);
+    return gf_return_error(&stream->unread, error);
 }
 
 void gf_png_inflate_close(gf_png_inflate *rows) {

@@ -59,6 +59,8 @@ typedef struct gf_png_stream {
     bool ended;               /* the checksum after the last block is correct */
     gf_inflate_result damage; /* error after the output; 0: none */
     gf_error unread;          /* error after the input; status GF_OK: none */
+    double busy;              /* seconds of other threads, less those of waiting for them */
+    uint64_t accepted;        /* bytes decoded without history and accepted, plus some per block */
 } gf_png_stream;
 
 /* Decoded rows. Filtered ones begin with their filter type byte. */
@@ -69,38 +71,49 @@ typedef struct gf_png_rows {
     bool filtered;
 } gf_png_rows;
 
-typedef struct gf_png_inflate gf_png_inflate;
+enum {
+    GF_PNG_IN_BYTES = 1 << 16,
+    GF_PNG_IN_PADDING = 8 /* readable bytes after the input */
+};
+
+/* The decoder. threads of `image` may be changed until it starts. */
+typedef struct gf_png_inflate {
+    gf_png_stream stream;
+    gf_png_image image;
+    struct gf_png_parallel *parallel; /* decodes with several threads; NULL: the following does */
+    size_t row;                       /* bytes of a filtered row, with its filter type byte */
+    unsigned char *out;               /* `capacity` bytes; [begin, end) is not yet returned */
+    size_t capacity, begin, end;
+    size_t summed;      /* output that adler covers */
+    uint32_t adler;     /* of all output */
+    gf_inflate inflate; /* large; this and the following are not cleared */
+    unsigned char in[GF_PNG_IN_BYTES + GF_PNG_IN_PADDING];
+} gf_png_inflate;
 
 /* Return true if this decoder supports the stream. head: the first two bytes, the zlib header. */
 bool gf_png_inflate_supports(const unsigned char head[2]);
 
-/* Start after the zlib header, read from *idat. */
-gf_status gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
-                              gf_png_inflate **opened, gf_error *error);
+/* Open a stream after its zlib header, which has been read from *idat. */
+gf_png_inflate *gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
+                                    gf_error *error);
 
-/* As gf_source_ops.announce and cancel, for images whose samples are not expanded. */
+/* As gf_source_ops.announce, for images whose samples are not expanded. */
 gf_status gf_png_inflate_announce(gf_png_inflate *rows, void *to, size_t stride, uint64_t count,
                                   gf_error *error);
-void gf_png_inflate_cancel(gf_png_inflate *rows);
-
-/* Before the first row: decode with one thread. */
-void gf_png_inflate_shrink(gf_png_inflate *rows);
 
 /* Decode the next rows, at least 1 and at most max. They are valid until the next call. */
 gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *decoded,
                               gf_error *error);
 
-/* Fail because a filter type byte is invalid. */
-gf_status gf_png_inflate_fail_filter(gf_png_inflate *rows, gf_error *error);
+/* Fail for damaged data. what: the damage; NULL: that of the stream. An error in a later chunk is
+ * reported instead: damage that a CRC detects makes the data undecodable at a place that depends on
+ * chance. The rest of a pipe is not read, and an error in it that has been found by chance is not
+ * reported. */
+gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *error);
 
-/* After the last row: check the end of the stream and read the rest of the IDAT chunks. header
- * receives the header of the chunk that follows. */
-gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
-                                gf_error *error);
-
-/* Return the seconds that other threads have been busy, less those that the caller has waited for
- * them. */
-double gf_png_inflate_busy(const gf_png_inflate *rows);
+/* After the last row: check the end of the stream and read the rest of the IDAT chunks. The input
+ * is then at the header of the next chunk. */
+gf_status gf_png_inflate_finish(gf_png_inflate *rows, gf_error *error);
 
 /* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
@@ -131,18 +144,8 @@ void gf_png_parallel_rows(gf_png_parallel *parallel, uint64_t max, gf_png_rows *
 size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max);
 
 /* End the threads. The input can then be read by the caller; rows that have not been returned are
- * lost. */
+ * lost. parallel may be NULL, here and below. */
 void gf_png_parallel_stop(gf_png_parallel *parallel);
-
-/* Return the seconds that the other threads have been busy, less those that the caller has waited
- * for them. */
-double gf_png_parallel_busy(const gf_png_parallel *parallel);
-
-/* Return the bytes of output that were decoded without history and accepted, plus some per block.
- * For tests. */
-uint64_t gf_png_parallel_accepted(const gf_png_parallel *parallel);
-
-/* parallel may be NULL. */
 void gf_png_parallel_close(gf_png_parallel *parallel);
 
 #endif

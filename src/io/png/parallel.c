@@ -69,6 +69,19 @@ enum {
  * polls for this time before it waits. */
 #define POLL_SECONDS 5e-5
 
+/* Sizes that follow from the image, in bytes. */
+typedef struct sizes {
+    size_t row;      /* filtered */
+    uint64_t image;  /* all rows */
+    bool stored;     /* probably not compressed */
+    size_t target;   /* expected output of a segment */
+    size_t out;      /* its maximum */
+    size_t min, max; /* compressed bytes of a segment that ends anywhere */
+    size_t in;       /* memory for them: a chunk that ends after the maximum is loaded, too */
+    size_t head;     /* before the output of a segment */
+    size_t memory;   /* for the output: 16-bit elements, or bytes and rows */
+} sizes;
+
 typedef enum segment_state {
     SEGMENT_LOADED,
     SEGMENT_DECODED,
@@ -91,8 +104,8 @@ typedef struct segment {
     uint64_t begin;    /* offset in the stream */
     size_t size;       /* bytes up to the next segment */
     size_t ahead;      /* bytes after them; 0: the stream ends */
-    unsigned char *in; /* size_in bytes, and IN_PADDING */
-    /* Output, after parallel->head bytes, and rows, after size_out bytes more. The bytes before the
+    unsigned char *in; /* size.in bytes */
+    /* Output, after size.head bytes, and rows, after size.out bytes more. The bytes before the
      * output are placeholders, the window, the table that replaces placeholders, and finally the
      * begin of the first row. */
     unsigned char *memory;
@@ -105,9 +118,9 @@ typedef struct segment {
     bool decoded; /* start, wide, count and result are valid */
     bool wide;    /* the output has 16-bit elements */
     /* Set when the segment is linked. */
-    bool complete; /* false: more output follows */
-    uint32_t adler;
+    bool complete;   /* false: more output follows */
     uint64_t offset; /* of the output in the image data */
+    uint32_t adler;
     /* Set before the first block is unfiltered. */
     size_t carried;       /* bytes of the first row from previous output, before the output */
     uint64_t rows;        /* complete rows with a valid filter type */
@@ -118,16 +131,15 @@ typedef struct segment {
 } segment;
 
 struct gf_png_parallel {
-    gf_png_stream *stream;
+    gf_png_stream *stream; /* `damage` is set by the linker; busy and accepted: with the lock */
     const gf_png_image *image;
+    sizes size;
     const gf_png_simd *simd;
     gf_inflate_finder finder;
     uint64_t allowance;  /* output bytes that may be decoded in vain */
     uint64_t file_ratio; /* output bytes per compressed byte, times 16; 0: unknown */
-    size_t head;         /* bytes before the output of a segment */
     segment *segments;
     pthread_t *workers; /* the other threads */
-    gf_isa isa;
     uint32_t slots;
     uint32_t blocks;  /* blocks of columns; 0: the caller unfilters */
     uint32_t threads; /* workers */
@@ -140,11 +152,10 @@ struct gf_png_parallel {
     uint64_t linked;      /* the next segment to link; atomic, as `stop` */
     uint64_t current;     /* the segment whose rows are returned */
     uint64_t output;      /* bytes */
-    uint64_t used, spent; /* for segments decoded without history */
+    uint64_t spent;       /* for segments decoded without history; accepted: stream->accepted */
     uint64_t ratio;       /* as file_ratio, of recent segments */
     uint64_t chunk_bytes; /* output of a chunk that ends exactly, as well */
     gf_announcements announced;
-    double busy, waited;
     uint32_t changes; /* written with the lock */
     uint32_t idle;    /* workers that wait */
     bool stop;        /* atomic: also read without the lock */
@@ -154,14 +165,10 @@ struct gf_png_parallel {
     bool loading, loaded_all;
     bool linking, linked_all;
     bool needs_history; /* matches reach before segments that start exactly */
-    /* Loading. */
-    bool next_exact;
-    uint64_t next_begin;
     /* Linking. */
     uint64_t position; /* next bit of the stream */
     uint64_t total;    /* bytes of output */
     gf_inflate *carried;
-    gf_inflate_result damage;
     uint32_t trailer; /* Adler-32 in the stream */
     bool in_block;    /* `position` is within a block of *carried */
     /* The caller. */
@@ -176,83 +183,40 @@ struct gf_png_parallel {
     unsigned char window[WINDOW]; /* the last bytes of output */
 };
 
-/* ---- sizes ----------------------------------------------------------------------------------- */
-
-static size_t size_target(const gf_png_image *image) {
-    return image->segment != 0 ? image->segment : TARGET_BYTES;
+static sizes sizes_of(const gf_png_image *image) {
+    const size_t row = image->row_bytes + 1;
+    const size_t target = image->segment != 0 ? image->segment : TARGET_BYTES;
+    sizes size = {.row = row,
+                  .image = image->height * row,
+                  .target = target,
+                  .out = 2 * target,
+                  .min = target / 32,
+                  .max = target + target / 4,
+                  .head = row > 2 * WINDOW ? row : 2 * WINDOW};
+    size.stored = image->file_bytes >= size.image;
+    size.in = 2 * size.max + AHEAD_BYTES + IN_PADDING;
+    size.memory = size.head + 2 * size.out + image->row_bytes;
+    return size;
 }
 
-/* Return the maximum output of a segment. */
-static size_t size_out(const gf_png_image *image) {
-    return 2 * size_target(image);
-}
-
-/* Return the bytes of the rows in the stream. */
-static uint64_t size_image(const gf_png_image *image) {
-    return image->height * (image->row_bytes + 1);
-}
-
-/* Return true if the image is probably stored. */
-static bool size_is_stored(const gf_png_image *image) {
-    return image->file_bytes >= size_image(image);
-}
-
-/* Return the limit of the time for decoding a segment without history, in output bytes. Few tries
- * that succeed take longer. awaited: it is the next segment to link. */
-static uint64_t size_spent(const gf_png_image *image, bool awaited) {
-    const uint64_t quarters = size_is_stored(image) ? 5 : awaited ? 8 : 12;
-    return quarters * size_target(image) / 4 + MANY_BLOCKS * BLOCK_BYTES;
-}
-
-/* Return the minimum and maximum compressed bytes of a segment that ends anywhere. */
-static size_t size_min(const gf_png_image *image) {
-    return size_target(image) / 32;
-}
-
-static size_t size_max(const gf_png_image *image) {
-    return size_target(image) + size_target(image) / 4;
-}
-
-/* A chunk that ends after the maximum is loaded, too. */
-static size_t size_in(const gf_png_image *image) {
-    return 2 * size_max(image) + AHEAD_BYTES;
-}
-
-static uint32_t size_slots(uint32_t threads) {
+static uint32_t slots_of(uint32_t threads) {
     return threads + (threads < UNFILTER_THREADS ? FEW_SLOTS : MORE_SLOTS);
-}
-
-/* Return the bytes before the output of a segment. */
-static size_t size_head(const gf_png_image *image) {
-    const size_t window = 2 * WINDOW, row = image->row_bytes + 1;
-    return window > row ? window : row;
-}
-
-/* Return the bytes of the memory for the output: 16-bit elements, or bytes and rows. */
-static size_t size_memory(const gf_png_image *image) {
-    return size_head(image) + 2 * size_out(image) + image->row_bytes;
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static segment *segment_at(const gf_png_parallel *parallel, uint64_t k) {
-    return &parallel->segments[k % parallel->slots];
-}
-
-static uint64_t segment_end(const segment *s) {
-    return s->begin + s->size;
+static segment *segment_at(const gf_png_parallel *p, uint64_t k) {
+    return &p->segments[k % p->slots];
 }
 
 static unsigned char *segment_out(const segment *s) {
-    return s->memory + s->parallel->head;
+    return s->memory + s->parallel->size.head;
 }
 
 /* Return the rows, reconstructed or filtered. */
 static unsigned char *segment_rows(const segment *s, bool filtered) {
-    return filtered ? segment_out(s) - s->carried : segment_out(s) + size_out(s->parallel->image);
+    return filtered ? segment_out(s) - s->carried : segment_out(s) + s->parallel->size.out;
 }
-
-/* ---- input ----------------------------------------------------------------------------------- */
 
 /* Continue at a bit of the stream, which is in the input of `from`. */
 static void segment_set_input(segment *s, const segment *from, uint64_t position) {
@@ -268,125 +232,58 @@ static uint64_t segment_position(const segment *s) {
     return 8 * (s->source->begin + (uint64_t)(at - s->source->in)) + bit;
 }
 
-/* Continue in the next segment. Return false if the input is the next segment already. */
-static bool segment_next_input(segment *s) {
-    if (s->source != s)
-        return false;
-    const gf_png_parallel *parallel = s->parallel;
-    const size_t slot = (size_t)(s - parallel->segments);
-    segment_set_input(s, &parallel->segments[(slot + 1) % parallel->slots], segment_position(s));
-    return true;
-}
-
-/* ---- loading --------------------------------------------------------------------------------- */
-
-/* Return the compressed bytes that are expected to give the target. */
-static size_t load_target(const gf_png_parallel *parallel, uint64_t ratio) {
-    const size_t min = size_min(parallel->image), max = size_max(parallel->image);
-    const uint64_t largest = ratio > parallel->file_ratio ? ratio : parallel->file_ratio;
-    const uint64_t bytes =
-        (uint64_t)size_target(parallel->image) * 16 / (largest != 0 ? largest : 1);
-    return bytes < min ? min : bytes > max ? max : (size_t)bytes;
-}
-
-/* Read the input of a segment and, behind it, the first bytes of the next one. A segment ends
- * after up to `group` chunks that end with an empty stored block, or after the target size if
- * there is no such chunk. */
-static void load_input(gf_png_parallel *parallel, segment *s, const segment *before, size_t target,
-                       uint64_t group) {
-    gf_png_stream *stream = parallel->stream;
-    gf_png_idat *idat = &stream->idat;
-    const size_t min_sync = size_min(parallel->image) / 16 + 4; /* from such a block to the next */
-    size_t size = 0, cut = 0, sync = 0;
-    uint64_t chunks = 0;
-    if (before) {
-        size = before->ahead;
-        memcpy(s->in, before->in + before->size, size);
-    }
-    s->begin = parallel->next_begin;
-    s->exact = parallel->next_exact;
-    while (!idat->ended && !stream->unread.status) {
-        if (cut == 0 && size >= sync + target)
-            cut = chunks != 0 ? sync : target;
-        if (cut != 0 && size >= cut + AHEAD_BYTES)
-            break;
-        const size_t end = cut != 0 ? cut + AHEAD_BYTES : sync + target;
-        const size_t part = idat->remaining < end - size ? idat->remaining : end - size;
-        const bool to_end = part == idat->remaining;
-        size_t got;
-        (void)gf_png_idat_read(idat, s->in + size, part != 0 ? part : 1, &got, &stream->unread);
-        size += got;
-        if (cut != 0 || !to_end || got != part || size < sync + min_sync ||
-            gf_big32(s->in + size - 4) != 0xffff)
-            continue;
-        sync = size;
-        chunks++;
-        if (chunks >= group || size + size / chunks > size_max(parallel->image))
-            cut = size;
-    }
-    s->final = cut == 0 || size < cut + AHEAD_BYTES;
-    s->size = s->final ? size : cut;
-    s->ahead = size - s->size;
-    parallel->next_begin += s->size;
-    s->chunks = cut == sync ? chunks : 0;
-    parallel->next_exact = s->chunks != 0;
-}
-
 /* ---- decoding without history ---------------------------------------------------------------- */
 
-/* Return true if all segments before this one have been linked. */
-static bool segment_is_awaited(const segment *s) {
-    const uint64_t linked = __atomic_load_n(&s->parallel->linked, __ATOMIC_RELAXED);
-    return segment_at(s->parallel, linked) == s;
+/* Return the limit of the time for decoding a segment, in output bytes. Few tries that succeed take
+ * longer. It is lower if all segments before this one have been linked. */
+static uint64_t segment_limit(const segment *s) {
+    const gf_png_parallel *p = s->parallel;
+    const bool awaited = segment_at(p, __atomic_load_n(&p->linked, __ATOMIC_RELAXED)) == s;
+    const uint64_t quarters = p->size.stored ? 5 : awaited ? 8 : 12;
+    return quarters * p->size.target / 4 + MANY_BLOCKS * BLOCK_BYTES;
 }
 
 /* Decode up to the first block that starts after the segment. limited: give up if it takes long. */
 static gf_inflate_result segment_run(segment *s, gf_inflate_out *out, bool limited) {
+    const gf_png_parallel *p = s->parallel;
     const unsigned char *const start = out->next;
     for (;;) {
         const gf_inflate_result result = gf_inflate_run(s->inflate, out);
-        if (result == GF_INFLATE_NEEDS_INPUT && segment_next_input(s))
+        if (result == GF_INFLATE_NEEDS_INPUT && s->source == s) {
+            const size_t next = (size_t)(s - p->segments) + 1;
+            segment_set_input(s, segment_at(p, next), segment_position(s));
             continue;
-        if (result || s->inflate->last || (!s->final && segment_position(s) >= 8 * segment_end(s)))
+        }
+        if (result || s->inflate->last ||
+            (!s->final && segment_position(s) >= 8 * (s->begin + s->size)))
             return result;
         if (limited)
             s->spent += BLOCK_BYTES;
         const uint64_t spent = s->spent + ((uint64_t)(out->next - start) >> out->wide);
-        if (__atomic_load_n(&s->parallel->stop, __ATOMIC_RELAXED) ||
-            (limited && spent > size_spent(s->parallel->image, segment_is_awaited(s))))
+        if (__atomic_load_n(&p->stop, __ATOMIC_RELAXED) || (limited && spent > segment_limit(s)))
             return GF_INFLATE_INVALID;
     }
 }
 
-static void segment_store_placeholders(segment *s) {
-    uint64_t four = 0x0103010201010100;
-    for (unsigned char *at = segment_out(s) - 2 * WINDOW; at != segment_out(s); at += sizeof four) {
+/* Decode from s->start on. Return false after an error. */
+static bool segment_try(segment *s, bool wide) {
+    unsigned char *const base = segment_out(s), *const history = base - 2 * WINDOW;
+    gf_inflate_out out = {.next = base,
+                          .end = base + (s->parallel->size.out << wide),
+                          .history = wide ? history : base,
+                          .wide = wide};
+    uint64_t four = 0x0103010201010100; /* placeholders */
+    for (unsigned char *at = history; wide && at != base; at += sizeof four) {
         gf_put_little64(at, four);
         four += 0x0004000400040004;
     }
-}
-
-static bool segment_is_failed(gf_inflate_result result) {
-    return result != GF_INFLATE_VALID && result != GF_INFLATE_NEEDS_OUTPUT &&
-           result != GF_INFLATE_NEEDS_INPUT;
-}
-
-/* Decode from s->start on. Return false after an error. */
-static bool segment_try(segment *s, bool wide) {
-    unsigned char *const base = segment_out(s);
-    gf_inflate_out out = {.next = base, .history = base, .wide = wide};
-    out.end = base + (size_out(s->parallel->image) << wide);
-    if (wide) {
-        out.history = base - 2 * WINDOW;
-        segment_store_placeholders(s);
-    }
-    gf_inflate_start(s->inflate, s->parallel->isa);
+    gf_inflate_start(s->inflate, gf_isa_best());
     segment_set_input(s, s, s->start.bit);
     s->result = segment_run(s, &out, true);
     s->wide = wide;
     s->count = (size_t)(out.next - base) >> wide;
     s->spent += s->count;
-    return !segment_is_failed(s->result);
+    return !gf_inflate_is_failed(s->result);
 }
 
 static bool segment_try_exact(segment *s, bool *needs_history) {
@@ -404,7 +301,7 @@ static bool segment_try_exact(segment *s, bool *needs_history) {
 static bool segment_try_found(segment *s) {
     uint64_t from = 0;
     gf_inflate_start_point found;
-    for (int i = 0; i < ATTEMPTS && s->spent <= size_spent(s->parallel->image, false); i++) {
+    for (int i = 0; i < ATTEMPTS && s->spent <= segment_limit(s); i++) {
         /* A search takes twice as long as decoding: not worth it for less than half a segment. */
         const uint64_t end = 8 * (uint64_t)s->size / 2;
         const bool any =
@@ -423,9 +320,37 @@ static bool segment_try_found(segment *s) {
 
 /* ---- linking --------------------------------------------------------------------------------- */
 
+/* Return true if the start of the segment is the linker's position. */
+static bool link_starts_here(const gf_png_parallel *p, const segment *s) {
+    const uint64_t position = p->position;
+    if (p->in_block || position == s->start.bit)
+        return !p->in_block;
+    return s->start.stored != 0 && (position + 3 + 7) / 8 == s->start.stored &&
+           position >= 8 * s->begin &&
+           (gf_little16(s->in + (position / 8 - s->begin)) >> position % 8 & 7) == 0;
+}
+
+/* Decode from the linker's position, which precedes the end of the segment or is within a block. */
+static void link_decode(gf_png_parallel *p, segment *s, bool continued) {
+    unsigned char *const base = segment_out(s);
+    const size_t known = p->total < WINDOW ? (size_t)p->total : WINDOW;
+    gf_inflate_out out = {.next = base, .end = base + p->size.out, .history = base - known};
+    memcpy(base - WINDOW, p->window, WINDOW);
+    if (!continued) {
+        if (p->in_block)
+            memcpy(s->inflate, p->carried, sizeof *s->inflate);
+        else
+            gf_inflate_start(s->inflate, gf_isa_best());
+        segment_set_input(s, s, p->position);
+    }
+    s->result = segment_run(s, &out, false);
+    s->wide = false;
+    s->count = (size_t)(out.next - base);
+}
+
 /* Update the window. Store the table for the placeholders of wide output. */
-static void link_window(gf_png_parallel *parallel, const segment *s) {
-    unsigned char *const window = parallel->window, *const table = s->memory;
+static void link_window(gf_png_parallel *p, const segment *s) {
+    unsigned char *const window = p->window, *const table = s->memory;
     const unsigned char *out = segment_out(s);
     const size_t count = s->count < WINDOW ? s->count : WINDOW, kept = WINDOW - count;
     if (s->wide) {
@@ -440,152 +365,94 @@ static void link_window(gf_png_parallel *parallel, const segment *s) {
         memcpy(window + kept, out + s->count - count, count);
 }
 
-/* Decode from the linker's position, which precedes the end of the segment or is within a block. */
-static void link_decode(gf_png_parallel *parallel, segment *s, bool continued) {
-    unsigned char *const base = segment_out(s);
-    const size_t known = parallel->total < WINDOW ? (size_t)parallel->total : WINDOW;
-    gf_inflate_out out = {
-        .next = base, .end = base + size_out(parallel->image), .history = base - known};
-    memcpy(base - WINDOW, parallel->window, WINDOW);
-    if (!continued) {
-        if (parallel->in_block)
-            memcpy(s->inflate, parallel->carried, sizeof *s->inflate);
-        else
-            gf_inflate_start(s->inflate, parallel->isa);
-        segment_set_input(s, s, parallel->position);
-    }
-    s->result = segment_run(s, &out, false);
-    s->wide = false;
-    s->count = (size_t)(out.next - base);
-}
-
-/* Return true if the start of the segment is the linker's position. */
-static bool link_starts_here(const gf_png_parallel *parallel, const segment *s) {
-    const uint64_t position = parallel->position;
-    if (parallel->in_block || position == s->start.bit)
-        return !parallel->in_block;
-    if (s->start.stored == 0 || (position + 3 + 7) / 8 != s->start.stored ||
-        position < 8 * s->begin)
-        return false;
-    return (gf_little16(s->in + (position / 8 - s->begin)) >> position % 8 & 7) == 0;
-}
-
-/* Read the checksum after the last block. */
-static void link_trailer(gf_png_parallel *parallel, segment *s) {
-    const uint64_t position = (segment_position(s) + 7) / 8;
-    const segment *from = s->source;
-    if (segment_end(from) + from->ahead < position + 4)
-        parallel->damage = GF_INFLATE_TRUNCATED;
-    else
-        parallel->trailer = gf_big32(from->in + (position - from->begin));
-}
-
 /* Link a segment, or more of it. Return true if it was the last one. *found: the output existed. */
-static bool link_segment(gf_png_parallel *parallel, segment *s, bool continued, bool *found) {
-    s->offset = parallel->total;
+static bool link_segment(gf_png_parallel *p, segment *s, bool continued, bool *found) {
+    s->offset = p->total;
     /* A placeholder could refer to bytes before the stream. */
-    *found = !continued && s->decoded && link_starts_here(parallel, s) &&
-             !(s->wide && parallel->total < WINDOW);
-    if (!*found && !continued && !parallel->in_block && !s->final &&
-        parallel->position >= 8 * segment_end(s)) {
+    *found = !continued && s->decoded && link_starts_here(p, s) && !(s->wide && p->total < WINDOW);
+    if (!*found && !continued && !p->in_block && !s->final &&
+        p->position >= 8 * (s->begin + s->size)) {
         s->count = 0; /* a block of the previous segment contains this one */
         s->wide = false;
         s->complete = true;
         return false;
     }
     if (!*found)
-        link_decode(parallel, s, continued);
+        link_decode(p, s, continued);
     s->complete = s->result != GF_INFLATE_NEEDS_OUTPUT;
-    parallel->position = segment_position(s);
-    parallel->in_block = s->inflate->in_block;
-    parallel->total += s->count;
-    link_window(parallel, s);
-    if (segment_is_failed(s->result)) {
-        parallel->damage = s->result;
+    p->position = segment_position(s);
+    p->in_block = s->inflate->in_block;
+    p->total += s->count;
+    link_window(p, s);
+    if (gf_inflate_is_failed(s->result)) {
+        p->stream->damage = s->result;
         return true;
     }
-    if (s->complete && parallel->in_block)
-        memcpy(parallel->carried, s->inflate, sizeof *parallel->carried);
-    if (!s->complete || parallel->in_block || !s->inflate->last)
+    if (s->complete && p->in_block)
+        memcpy(p->carried, s->inflate, sizeof *p->carried);
+    if (!s->complete || p->in_block || !s->inflate->last)
         return false;
-    link_trailer(parallel, s);
+    /* The checksum follows the last block. */
+    const segment *from = s->source;
+    const uint64_t at = (p->position + 7) / 8 - from->begin;
+    if (from->size + from->ahead < at + 4)
+        p->stream->damage = GF_INFLATE_TRUNCATED;
+    else
+        p->trailer = gf_big32(from->in + at);
     return true;
-}
-
-/* Update the statistics from which the size of segments and the use of searches follow. */
-static void link_count(gf_png_parallel *parallel, const segment *s, bool found) {
-    if (s->complete && s->count != 0) {
-        parallel->ratio = (3 * parallel->ratio + 16 * s->count / s->size) / 4;
-        if (s->chunks != 0)
-            parallel->chunk_bytes = (3 * parallel->chunk_bytes + s->count / s->chunks) / 4;
-    }
-    parallel->spent += s->spent;
-    parallel->output += s->count;
-    if (found)
-        parallel->used += s->spent;
-}
-
-/* Complete the output of a linked segment. */
-static void link_finish(segment *s) {
-    unsigned char *const out = segment_out(s);
-    if (s->wide)
-        s->inflate->simd->resolve(out, out, s->count, s->memory);
-    s->adler = isal_adler32(1, out, s->count);
 }
 
 /* ---- unfiltering ----------------------------------------------------------------------------- */
 
 /* Add the begin of the first row before the output, and keep the begin of a row that continues. */
-static void unfilter_align(gf_png_parallel *parallel, segment *s) {
-    const size_t row = parallel->image->row_bytes + 1, bytes = parallel->partial_bytes + s->count;
-    s->carried = parallel->partial_bytes;
-    const unsigned char *rows =
-        memcpy(segment_rows(s, true), parallel->partial, parallel->partial_bytes);
+static void unfilter_align(gf_png_parallel *p, segment *s) {
+    const size_t row = p->size.row, bytes = p->partial_bytes + s->count;
+    s->carried = p->partial_bytes;
+    const unsigned char *rows = memcpy(segment_rows(s, true), p->partial, p->partial_bytes);
     const uint64_t complete = bytes / row;
     for (s->rows = 0; s->rows < complete && rows[s->rows * row] < GF_PNG_FILTERS;)
         s->rows++;
     s->invalid = s->rows < complete;
     s->placed = s->placed < s->rows ? s->placed : s->rows;
-    parallel->partial_bytes = bytes % row;
-    memcpy(parallel->partial, rows + complete * row, parallel->partial_bytes);
+    p->partial_bytes = bytes % row;
+    memcpy(p->partial, rows + complete * row, p->partial_bytes);
 }
 
 /* Return the first byte of a block of columns. */
-static size_t unfilter_column(const gf_png_parallel *parallel, uint32_t block) {
-    const gf_png_image *image = parallel->image;
-    return image->row_bytes / image->unit * block / parallel->blocks * image->unit;
+static size_t unfilter_column(const gf_png_parallel *p, uint32_t block) {
+    return p->image->row_bytes / p->image->unit * block / p->blocks * p->image->unit;
 }
 
 /* Return the place of the row `*row` of a segment. Add the number of rows there to *row. i: the
  * destination of this row or one before it. */
-static unsigned char *unfilter_find_rows(const gf_png_parallel *parallel, const segment *s,
-                                         uint64_t i, uint64_t *row, size_t *stride) {
+static unsigned char *unfilter_find_rows(const gf_png_parallel *p, const segment *s, uint64_t i,
+                                         uint64_t *row, size_t *stride) {
     const uint64_t y = s->first_row + *row;
-    unsigned char *to = segment_rows(s, false) + *row * parallel->image->row_bytes;
-    *stride = parallel->image->row_bytes;
+    unsigned char *to = segment_rows(s, false) + *row * p->image->row_bytes;
+    *stride = p->image->row_bytes;
     if (*row >= s->placed) {
         *row = s->rows;
         return to;
     }
-    const gf_announced place = gf_announced_rows(&parallel->announced, i, y);
+    const gf_announced place = gf_announced_rows(&p->announced, i, y);
     const uint64_t left = place.end - y;
     *row += left < s->placed - *row ? left : s->placed - *row;
     *stride = place.stride;
     return place.to;
 }
 
-static void unfilter_block(gf_png_parallel *parallel, const segment *s, uint32_t block) {
-    const gf_png_image *image = parallel->image;
-    const size_t from = unfilter_column(parallel, block), to = unfilter_column(parallel, block + 1);
+static void unfilter_block(gf_png_parallel *p, const segment *s, uint32_t block) {
+    const size_t unit = p->image->unit, row = p->size.row;
+    const size_t from = unfilter_column(p, block), to = unfilter_column(p, block + 1);
     /* The pixel to the left is part of the block: the step before has replaced its own copy. */
-    const size_t left = block == 0 ? 0 : image->unit, row = image->row_bytes + 1;
-    unsigned char *const last = parallel->above + (size_t)block * MAX_UNIT;
+    const size_t left = block == 0 ? 0 : unit;
+    unsigned char *const last = p->above + (size_t)block * MAX_UNIT;
     const unsigned char *above = last;
     for (uint64_t i = 0, next = 0; i < s->rows; i = next) {
         size_t stride;
-        unsigned char *out = unfilter_find_rows(parallel, s, s->destination, &next, &stride);
-        parallel->simd->unfilter_rows(out, stride, segment_rows(s, true) + i * row, row, above,
-                                      from, to, image->unit, next - i);
+        unsigned char *out = unfilter_find_rows(p, s, s->destination, &next, &stride);
+        p->simd->unfilter_rows(out, stride, segment_rows(s, true) + i * row, row, above, from, to,
+                               p->image->unit, next - i);
         above = out + (size_t)(next - i - 1) * stride;
     }
     if (above != last)
@@ -594,44 +461,44 @@ static void unfilter_block(gf_png_parallel *parallel, const segment *s, uint32_t
 
 /* ---- scheduling ------------------------------------------------------------------------------ */
 
-/* These functions are called with the lock held. */
+/* These functions are called with the lock held. Steps release it while they work. */
 
-typedef enum step { STEP_NONE, STEP_UNFILTER, STEP_LINK, STEP_LOAD, STEP_DECODE } step;
+typedef void step(gf_png_parallel *p, segment *s);
+static step step_unfilter, step_link, step_load, step_decode;
 
 /* Decoding without history may be in vain. Limit the time spent on it, relative to its use. */
-static bool schedule_may_try(const gf_png_parallel *parallel) {
-    const uint64_t wasted = parallel->spent > parallel->used ? parallel->spent - parallel->used : 0;
-    return wasted <= parallel->allowance + parallel->used / 2 + parallel->output / 16;
+static bool schedule_may_try(const gf_png_parallel *p) {
+    const uint64_t used = p->stream->accepted, wasted = p->spent > used ? p->spent - used : 0;
+    return wasted <= p->allowance + used / 2 + p->output / 16;
 }
 
-static bool schedule_may_search(const gf_png_parallel *parallel) {
-    return parallel->ratio > 16 && parallel->ratio <= 16 * MAX_RATIO && schedule_may_try(parallel);
+static bool schedule_may_search(const gf_png_parallel *p) {
+    return p->ratio > 16 && p->ratio <= 16 * MAX_RATIO && schedule_may_try(p);
 }
 
 /* The end of a segment may be decoded only if the next one is loaded: its last block continues
  * there. */
-static bool schedule_can_decode(const gf_png_parallel *parallel, uint64_t k) {
-    return k + (parallel->loaded_all ? 0 : 1) < parallel->loaded;
+static bool schedule_can_decode(const gf_png_parallel *p, uint64_t k) {
+    return k + (p->loaded_all ? 0 : 1) < p->loaded;
 }
 
 /* Return true unless the destination of rows will be announced: they would be copied. */
-static bool schedule_has_place(const gf_png_parallel *parallel, const segment *s) {
-    const gf_announced *last = gf_announced_last(&parallel->announced);
-    return !last || s->blocks != 0 ||
-           (s->offset + s->count) / (parallel->image->row_bytes + 1) <= last->end;
+static bool schedule_has_place(const gf_png_parallel *p, const segment *s) {
+    const gf_announced *last = gf_announced_last(&p->announced);
+    return !last || s->blocks != 0 || (s->offset + s->count) / p->size.row <= last->end;
 }
 
 /* Return a segment whose next block of columns can be unfiltered, or NULL: if possible, with the
  * same block as the calling thread's last one. Each block then has its thread, and need not wait
  * for another one to wake. A row needs this block of the row above, and the block to the left,
  * whose last pixel and the one above are read. */
-static segment *schedule_find_block(const gf_png_parallel *parallel, uint32_t block) {
+static segment *schedule_find_block(const gf_png_parallel *p, uint32_t block) {
     const segment *before = NULL;
     segment *first = NULL;
-    for (uint64_t k = parallel->current; k < parallel->loaded; k++) {
-        segment *s = segment_at(parallel, k);
+    for (uint64_t k = p->current; k < p->loaded; k++) {
+        segment *s = segment_at(p, k);
         if (s->state == SEGMENT_LINKED && !s->unfiltering &&
-            (before ? before->blocks > s->blocks && schedule_has_place(parallel, s) : true)) {
+            (!before || (before->blocks > s->blocks && schedule_has_place(p, s)))) {
             if (s->blocks == block)
                 return s;
             first = first ? first : s;
@@ -645,302 +512,314 @@ static segment *schedule_find_block(const gf_png_parallel *parallel, uint32_t bl
 
 /* Return true if the next segment can be linked. One that does not start exactly is not decoded
  * before if it can be linked at once: with its history, decoding takes less time. */
-static bool schedule_can_link(const gf_png_parallel *parallel) {
-    const uint64_t k = parallel->linked;
-    const segment *s = segment_at(parallel, k);
-    if (parallel->linking || parallel->linked_all || k >= parallel->loaded)
+static bool schedule_can_link(const gf_png_parallel *p) {
+    const segment *s = segment_at(p, p->linked);
+    if (p->linking || p->linked_all || p->linked >= p->loaded)
         return false;
     return s->state == SEGMENT_DECODED || s->state == SEGMENT_CONTINUED ||
-           (s->state == SEGMENT_LOADED && schedule_can_decode(parallel, k) &&
-            (!s->exact || parallel->needs_history || !schedule_may_try(parallel)));
+           (s->state == SEGMENT_LOADED && schedule_can_decode(p, p->linked) &&
+            (!s->exact || p->needs_history || !schedule_may_try(p)));
 }
 
-/* Find the next step and its segment. block: the last one that the thread unfiltered. */
-static step schedule_find(const gf_png_parallel *parallel, uint32_t block, segment **s) {
-    *s = schedule_find_block(parallel, block);
+/* Return the next step, or NULL, and its segment. block: the last one that the thread unfiltered.
+ */
+static step *schedule_find(const gf_png_parallel *p, uint32_t block, segment **s) {
+    *s = schedule_find_block(p, block);
     if (*s)
-        return STEP_UNFILTER;
-    *s = segment_at(parallel, parallel->linked);
-    if (schedule_can_link(parallel))
-        return STEP_LINK;
-    *s = segment_at(parallel, parallel->loaded);
-    if (!parallel->loading && !parallel->loaded_all &&
-        parallel->loaded - parallel->current < parallel->slots)
-        return STEP_LOAD;
-    *s = segment_at(parallel, parallel->taken);
-    if (schedule_can_decode(parallel, parallel->taken) &&
-        ((*s)->exact ? schedule_may_try(parallel) : schedule_may_search(parallel)))
-        return STEP_DECODE;
-    return STEP_NONE;
+        return step_unfilter;
+    *s = segment_at(p, p->linked);
+    if (schedule_can_link(p))
+        return step_link;
+    *s = segment_at(p, p->loaded);
+    if (!p->loading && !p->loaded_all && p->loaded - p->current < p->slots)
+        return step_load;
+    *s = segment_at(p, p->taken);
+    const bool may_decode = (*s)->exact ? schedule_may_try(p) : schedule_may_search(p);
+    return schedule_can_decode(p, p->taken) && may_decode ? step_decode : NULL;
 }
 
-/* Choose the rows to reconstruct at their destination. */
-static void schedule_place_rows(const gf_png_parallel *parallel, segment *s) {
-    const gf_announcements *all = &parallel->announced;
-    s->first_row = s->offset / (parallel->image->row_bytes + 1);
-    s->destination = gf_announced_find(all, all->released, s->first_row);
-    s->placed = s->destination == all->count ? 0 : gf_announced_last(all)->end - s->first_row;
-}
-
-/* Wake a thread if there is a step for it. Threads that are woken in vain delay the others. */
-static void schedule_wake(gf_png_parallel *parallel) {
+/* Release the lock. Wake a thread if there is a step for it: threads that are woken in vain delay
+ * the others. */
+static void schedule_unlock(gf_png_parallel *p) {
     segment *s;
-    if (parallel->polling)
-        __atomic_store_n(&parallel->changes, parallel->changes + 1, __ATOMIC_RELAXED);
-    else if ((parallel->idle != 0 || (parallel->caller_waits && parallel->caller_helps)) &&
-             schedule_find(parallel, 0, &s))
-        pthread_cond_signal(parallel->idle != 0 ? &parallel->changed : &parallel->ready);
+    if (p->polling)
+        __atomic_store_n(&p->changes, p->changes + 1, __ATOMIC_RELAXED);
+    else if ((p->idle != 0 || (p->caller_waits && p->caller_helps)) && schedule_find(p, 0, &s))
+        pthread_cond_signal(p->idle != 0 ? &p->changed : &p->ready);
+    pthread_mutex_unlock(&p->lock);
 }
 
 /* Note that a block of a linked segment can be unfiltered, or its rows be returned. */
-static void schedule_set_linked(gf_png_parallel *parallel, segment *s, uint32_t blocks) {
+static void schedule_set_linked(gf_png_parallel *p, segment *s, uint32_t blocks) {
     s->blocks = blocks;
-    s->state = blocks == parallel->blocks ? SEGMENT_READY : SEGMENT_LINKED;
-    if (s->state == SEGMENT_READY && parallel->caller_waits &&
-        s == segment_at(parallel, parallel->current))
-        pthread_cond_signal(&parallel->ready);
+    s->state = blocks == p->blocks ? SEGMENT_READY : SEGMENT_LINKED;
+    if (s->state == SEGMENT_READY && p->caller_waits && s == segment_at(p, p->current))
+        pthread_cond_signal(&p->ready);
 }
 
-/* The following steps release the lock while they work. */
-
-static void step_unfilter(gf_png_parallel *parallel, segment *s) {
+static void step_unfilter(gf_png_parallel *p, segment *s) {
+    const gf_announcements *all = &p->announced;
     s->unfiltering = true;
+    if (s->blocks == 0) { /* choose the rows to reconstruct at their destination */
+        s->first_row = s->offset / p->size.row;
+        s->destination = gf_announced_find(all, all->released, s->first_row);
+        s->placed = s->destination == all->count ? 0 : gf_announced_last(all)->end - s->first_row;
+    }
+    schedule_unlock(p);
     if (s->blocks == 0)
-        schedule_place_rows(parallel, s);
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
-    if (s->blocks == 0)
-        unfilter_align(parallel, s);
-    unfilter_block(parallel, s, s->blocks);
-    pthread_mutex_lock(&parallel->lock);
+        unfilter_align(p, s);
+    unfilter_block(p, s, s->blocks);
+    pthread_mutex_lock(&p->lock);
     s->unfiltering = false;
-    schedule_set_linked(parallel, s, s->blocks + 1);
+    schedule_set_linked(p, s, s->blocks + 1);
 }
 
-static void step_link(gf_png_parallel *parallel, segment *s) {
+static void step_link(gf_png_parallel *p, segment *s) {
     const bool continued = s->state == SEGMENT_CONTINUED;
+    unsigned char *const out = segment_out(s);
     bool found;
     if (s->state == SEGMENT_LOADED) {
-        parallel->taken++;
+        p->taken++;
         s->decoded = false;
         s->spent = 0;
     }
-    parallel->linking = true;
+    p->linking = true;
     s->state = SEGMENT_BUSY;
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
-    const bool last = link_segment(parallel, s, continued, &found);
-    pthread_mutex_lock(&parallel->lock);
-    if (!continued)
-        link_count(parallel, s, found);
-    parallel->linking = false;
-    parallel->linked_all = last;
-    __atomic_store_n(&parallel->linked, parallel->linked + s->complete, __ATOMIC_RELAXED);
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
-    link_finish(s);
-    pthread_mutex_lock(&parallel->lock);
-    schedule_set_linked(parallel, s, 0);
+    schedule_unlock(p);
+    const bool last = link_segment(p, s, continued, &found);
+    pthread_mutex_lock(&p->lock);
+    /* The size of segments and the use of searches follow from these statistics. */
+    if (!continued) {
+        p->spent += s->spent;
+        p->output += s->count;
+        p->stream->accepted += found ? s->spent : 0;
+    }
+    if (!continued && s->complete && s->count != 0) {
+        p->ratio = (3 * p->ratio + 16 * s->count / s->size) / 4;
+        if (s->chunks != 0)
+            p->chunk_bytes = (3 * p->chunk_bytes + s->count / s->chunks) / 4;
+    }
+    p->linking = false;
+    p->linked_all = last;
+    __atomic_store_n(&p->linked, p->linked + s->complete, __ATOMIC_RELAXED);
+    schedule_unlock(p);
+    if (s->wide)
+        s->inflate->simd->resolve(out, out, s->count, s->memory);
+    s->adler = isal_adler32(1, out, s->count);
+    pthread_mutex_lock(&p->lock);
+    schedule_set_linked(p, s, 0);
 }
 
-static void step_load(gf_png_parallel *parallel, segment *s) {
-    const size_t target = load_target(parallel, parallel->ratio);
-    const uint64_t group = size_target(parallel->image) / (parallel->chunk_bytes + 1);
-    const segment *before =
-        parallel->loaded != 0 ? segment_at(parallel, parallel->loaded - 1) : NULL;
-    parallel->loading = true;
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
-    load_input(parallel, s, before, target, group);
-    pthread_mutex_lock(&parallel->lock);
+/* Read the input of a segment and, behind it, the first bytes of the next one. A segment ends
+ * after up to `group` chunks that end with an empty stored block, or after the expected size if
+ * there is no such chunk. */
+static void step_load(gf_png_parallel *p, segment *s) {
+    const size_t min = p->size.min, max = p->size.max;
+    const size_t min_sync = min / 16 + 4; /* from such a block to the next */
+    const uint64_t group = p->size.target / (p->chunk_bytes + 1);
+    const uint64_t ratio = p->ratio > p->file_ratio ? p->ratio : p->file_ratio;
+    const uint64_t expected = (uint64_t)p->size.target * 16 / (ratio != 0 ? ratio : 1);
+    const size_t target = expected < min ? min : expected > max ? max : (size_t)expected;
+    const segment *before = p->loaded != 0 ? segment_at(p, p->loaded - 1) : NULL;
+    gf_error *unread = &p->stream->unread;
+    gf_png_idat *idat = &p->stream->idat;
+    size_t size = before ? before->ahead : 0, cut = 0, sync = 0;
+    uint64_t chunks = 0;
+    p->loading = true;
+    schedule_unlock(p);
+    if (before)
+        memcpy(s->in, before->in + before->size, size);
+    while (!idat->ended && !unread->status) {
+        if (cut == 0 && size >= sync + target)
+            cut = chunks != 0 ? sync : target;
+        if (cut != 0 && size >= cut + AHEAD_BYTES)
+            break;
+        const size_t end = cut != 0 ? cut + AHEAD_BYTES : sync + target;
+        const size_t part = idat->remaining < end - size ? idat->remaining : end - size;
+        const bool to_end = part == idat->remaining;
+        size_t got;
+        (void)gf_png_idat_read(idat, s->in + size, part != 0 ? part : 1, &got, unread);
+        size += got;
+        if (cut != 0 || !to_end || got != part || size < sync + min_sync ||
+            gf_big32(s->in + size - 4) != 0xffff)
+            continue;
+        sync = size;
+        chunks++;
+        if (chunks >= group || size + size / chunks > max)
+            cut = size;
+    }
+    s->begin = before ? before->begin + before->size : 0;
+    s->exact = !before || before->chunks != 0;
+    s->final = cut == 0 || size < cut + AHEAD_BYTES;
+    s->size = s->final ? size : cut;
+    s->ahead = size - s->size;
+    s->chunks = cut == sync ? chunks : 0;
+    pthread_mutex_lock(&p->lock);
     s->state = SEGMENT_LOADED;
-    parallel->loading = false;
-    parallel->loaded_all = s->final;
-    parallel->loaded++;
+    p->loading = false;
+    p->loaded_all = s->final;
+    p->loaded++;
 }
 
-static void step_decode(gf_png_parallel *parallel, segment *s) {
-    const bool search = schedule_may_search(parallel);
-    bool needs_history = parallel->needs_history;
-    parallel->taken++;
+static void step_decode(gf_png_parallel *p, segment *s) {
+    const bool search = schedule_may_search(p);
+    bool needs_history = p->needs_history;
+    p->taken++;
     s->state = SEGMENT_BUSY;
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
+    schedule_unlock(p);
     s->spent = 0;
     s->decoded =
         (s->exact && segment_try_exact(s, &needs_history)) || (search && segment_try_found(s));
-    pthread_mutex_lock(&parallel->lock);
-    parallel->needs_history |= needs_history;
+    pthread_mutex_lock(&p->lock);
+    p->needs_history |= needs_history;
     if (!s->decoded) { /* count it now: by the time it is linked, many more may have been tried */
-        parallel->spent += s->spent;
+        p->spent += s->spent;
         s->spent = 0;
     }
     s->state = SEGMENT_DECODED;
 }
 
 /* Take a step. Return false if there is none. *block: the last one that the thread unfiltered. */
-static bool schedule_step(gf_png_parallel *parallel, uint32_t *block) {
-    static void (*const take[])(gf_png_parallel *, segment *) = {[STEP_UNFILTER] = step_unfilter,
-                                                                 [STEP_LINK] = step_link,
-                                                                 [STEP_LOAD] = step_load,
-                                                                 [STEP_DECODE] = step_decode};
+static bool schedule_step(gf_png_parallel *p, uint32_t *block) {
     segment *s;
-    const step next = schedule_find(parallel, *block, &s);
-    if (next == STEP_NONE)
+    step *const next = schedule_find(p, *block, &s);
+    if (!next)
         return false;
-    *block = next == STEP_UNFILTER ? s->blocks : *block;
-    take[next](parallel, s);
+    *block = next == step_unfilter ? s->blocks : *block;
+    next(p, s);
     return true;
 }
 
 /* Poll for a step. Return false if there has been none for a while. */
-static bool schedule_poll(gf_png_parallel *parallel) {
+static bool schedule_poll(gf_png_parallel *p) {
     const double start = gf_now();
-    const uint32_t seen = parallel->changes;
+    const uint32_t seen = p->changes;
     bool changed = false;
-    parallel->polling = true;
-    pthread_mutex_unlock(&parallel->lock);
+    p->polling = true;
+    pthread_mutex_unlock(&p->lock);
     while (!changed && gf_now() - start < POLL_SECONDS)
-        changed = __atomic_load_n(&parallel->changes, __ATOMIC_RELAXED) != seen;
-    pthread_mutex_lock(&parallel->lock);
-    parallel->polling = false;
+        changed = __atomic_load_n(&p->changes, __ATOMIC_RELAXED) != seen;
+    pthread_mutex_lock(&p->lock);
+    p->polling = false;
     return changed;
 }
 
 static void *schedule_run(void *context) {
-    gf_png_parallel *parallel = context;
-    bool poll = parallel->blocks != 0;
+    gf_png_parallel *p = context;
+    bool poll = p->blocks != 0;
     uint32_t block = 0;
-    pthread_mutex_lock(&parallel->lock);
-    while (!parallel->stop) {
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
         const double start = gf_now();
-        if (schedule_step(parallel, &block)) {
-            parallel->busy += gf_now() - start;
-            poll = parallel->blocks != 0;
-        } else if (poll && !parallel->polling) {
-            poll = schedule_poll(parallel);
+        if (schedule_step(p, &block)) {
+            p->stream->busy += gf_now() - start;
+            poll = p->blocks != 0;
+        } else if (poll && !p->polling) {
+            poll = schedule_poll(p);
         } else {
-            parallel->idle++;
-            pthread_cond_wait(&parallel->changed, &parallel->lock);
-            parallel->idle--;
+            p->idle++;
+            pthread_cond_wait(&p->changed, &p->lock);
+            p->idle--;
         }
     }
-    pthread_mutex_unlock(&parallel->lock);
+    pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
-void gf_png_parallel_stop(gf_png_parallel *parallel) {
-    pthread_mutex_lock(&parallel->lock);
-    __atomic_store_n(&parallel->stop, true, __ATOMIC_RELAXED);
-    pthread_cond_broadcast(&parallel->changed);
-    pthread_mutex_unlock(&parallel->lock);
-    for (; parallel->threads != 0; parallel->threads--)
-        pthread_join(parallel->workers[parallel->threads - 1], NULL);
-}
-
-double gf_png_parallel_busy(const gf_png_parallel *parallel) {
-    return parallel->busy - parallel->waited;
-}
-
-uint64_t gf_png_parallel_accepted(const gf_png_parallel *parallel) {
-    return parallel->used;
+void gf_png_parallel_stop(gf_png_parallel *p) {
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    __atomic_store_n(&p->stop, true, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    for (; p->threads != 0; p->threads--)
+        pthread_join(p->workers[p->threads - 1], NULL);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size_t stride,
-                              uint64_t rows) {
-    pthread_mutex_lock(&parallel->lock);
-    gf_announced_add(&parallel->announced, parallel->returned, to, stride, rows);
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
+void gf_png_parallel_announce(gf_png_parallel *p, unsigned char *to, size_t stride, uint64_t rows) {
+    pthread_mutex_lock(&p->lock);
+    gf_announced_add(&p->announced, p->returned, to, stride, rows);
+    schedule_unlock(p);
 }
 
-/* Wait, or take steps, until the current segment has output. Return false at the end of the
+/* Wait, or take steps, until the current segment has output. Return it, or NULL at the end of the
  * stream. */
-static bool rows_await(gf_png_parallel *parallel) {
-    gf_png_stream *stream = parallel->stream;
+static segment *rows_await(gf_png_parallel *p) {
+    gf_png_stream *stream = p->stream;
     uint32_t block = 0;
-    pthread_mutex_lock(&parallel->lock);
-    gf_announced_release(&parallel->announced, parallel->returned);
-    const uint64_t k = parallel->current;
-    segment *s = segment_at(parallel, k);
-    while (!(k < parallel->loaded && s->state == SEGMENT_READY) &&
-           !(parallel->linked_all && k >= parallel->linked))
-        if (!parallel->caller_helps || !schedule_step(parallel, &block)) {
-            const double start = gf_now();
-            parallel->caller_waits = true;
-            pthread_cond_wait(&parallel->ready, &parallel->lock);
-            parallel->caller_waits = false;
-            parallel->waited += gf_now() - start;
-        }
-    const bool ready = k < parallel->loaded && s->state == SEGMENT_READY;
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
-    if (ready && !parallel->entered) {
-        parallel->entered = true;
-        parallel->next_row = 0;
-        if (parallel->blocks == 0)
-            unfilter_align(parallel, s);
+    bool ready;
+    pthread_mutex_lock(&p->lock);
+    gf_announced_release(&p->announced, p->returned);
+    const uint64_t k = p->current;
+    segment *s = segment_at(p, k);
+    while (!(ready = k < p->loaded && s->state == SEGMENT_READY) &&
+           !(p->linked_all && k >= p->linked)) {
+        if (p->caller_helps && schedule_step(p, &block))
+            continue;
+        const double start = gf_now();
+        p->caller_waits = true;
+        pthread_cond_wait(&p->ready, &p->lock);
+        p->caller_waits = false;
+        stream->busy -= gf_now() - start;
     }
-    if (ready)
-        return true;
-    stream->damage = parallel->damage;
-    if (!stream->damage && parallel->adler != parallel->trailer)
-        stream->damage = GF_INFLATE_INVALID_CHECKSUM;
-    stream->ended = !stream->damage;
-    return false;
+    schedule_unlock(p);
+    if (!ready) {
+        if (!stream->damage && p->adler != p->trailer)
+            stream->damage = GF_INFLATE_INVALID_CHECKSUM;
+        stream->ended = !stream->damage;
+        return NULL;
+    }
+    if (!p->entered && p->blocks == 0)
+        unfilter_align(p, s);
+    p->entered = true;
+    return s;
 }
 
 /* Release the current segment, or let more of it be decoded. */
-static void rows_advance(gf_png_parallel *parallel) {
-    segment *s = segment_at(parallel, parallel->current);
-    parallel->adler = (uint32_t)adler32_combine(parallel->adler, s->adler, (z_off_t)s->count);
-    parallel->entered = false;
-    pthread_mutex_lock(&parallel->lock);
+static void rows_advance(gf_png_parallel *p, segment *s) {
+    p->adler = (uint32_t)adler32_combine(p->adler, s->adler, (z_off_t)s->count);
+    p->entered = false;
+    p->next_row = 0;
+    pthread_mutex_lock(&p->lock);
     if (s->complete)
-        parallel->current++;
+        p->current++;
     else
         s->state = SEGMENT_CONTINUED;
-    schedule_wake(parallel);
-    pthread_mutex_unlock(&parallel->lock);
+    schedule_unlock(p);
 }
 
-void gf_png_parallel_rows(gf_png_parallel *parallel, uint64_t max, gf_png_rows *rows) {
-    const size_t row = parallel->image->row_bytes + 1;
+void gf_png_parallel_rows(gf_png_parallel *p, uint64_t max, gf_png_rows *rows) {
+    segment *s;
     rows->count = 0;
-    while (rows_await(parallel)) {
-        const segment *s = segment_at(parallel, parallel->current);
-        uint64_t next = parallel->next_row;
-        rows->filtered = parallel->blocks == 0 || next == s->rows;
-        if (next == s->rows && !s->invalid) {
-            rows_advance(parallel);
-            continue;
-        }
-        if (rows->filtered) {
-            rows->first = segment_rows(s, true) + next * row;
-            rows->stride = row;
-            next = next == s->rows ? next + 1 : s->rows;
-        } else {
-            rows->first =
-                unfilter_find_rows(parallel, s, parallel->announced.released, &next, &rows->stride);
-        }
-        rows->count = next - parallel->next_row < max ? next - parallel->next_row : max;
-        parallel->next_row += rows->count;
-        parallel->returned += rows->count;
+    while ((s = rows_await(p)) && p->next_row == s->rows && !s->invalid)
+        rows_advance(p, s);
+    if (!s)
         return;
+    uint64_t next = p->next_row;
+    rows->filtered = p->blocks == 0 || next == s->rows;
+    if (rows->filtered) {
+        rows->first = segment_rows(s, true) + next * p->size.row;
+        rows->stride = p->size.row;
+        next = next == s->rows ? next + 1 : s->rows;
+    } else {
+        rows->first = unfilter_find_rows(p, s, p->announced.released, &next, &rows->stride);
     }
+    rows->count = next - p->next_row < max ? next - p->next_row : max;
+    p->next_row += rows->count;
+    p->returned += rows->count;
 }
 
-size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max) {
-    const size_t row = parallel->image->row_bytes + 1;
+size_t gf_png_parallel_skip(gf_png_parallel *p, size_t max) {
     size_t skipped = 0;
-    for (bool first = true; skipped <= max && rows_await(parallel); first = false) {
-        const segment *s = segment_at(parallel, parallel->current);
+    segment *s;
+    for (bool first = true; skipped <= max && (s = rows_await(p)); first = false) {
         if (first)
-            skipped = s->carried - (size_t)parallel->next_row * row;
+            skipped = s->carried - (size_t)p->next_row * p->size.row;
         skipped += s->count;
-        rows_advance(parallel);
+        rows_advance(p, s);
     }
     return skipped;
 }
@@ -948,36 +827,34 @@ size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max) {
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 uint32_t gf_png_parallel_threads(const gf_png_image *image, uint64_t *memory) {
-    const uint64_t slot = size_memory(image) + size_in(image) + IN_PADDING + sizeof(gf_inflate);
-    const uint64_t slots = image->max_memory / slot;
-    const uint64_t by_size = size_image(image) / size_target(image);
-    const uint64_t most = image->file_bytes / size_min(image);
-    const uint64_t segments = image->file_bytes != 0 && most < by_size ? most : by_size;
-    const uint64_t limit = size_is_stored(image) ? STORED_THREADS : MAX_THREADS;
-    uint64_t threads = image->row_bytes > MAX_ROW_BYTES ? 1
-                       : image->threads < limit         ? image->threads
-                                                        : limit;
+    const sizes size = sizes_of(image);
+    const uint64_t slot = size.memory + size.in + sizeof(gf_inflate);
+    const uint64_t limit = size.stored ? STORED_THREADS : MAX_THREADS;
+    uint64_t segments = size.image / size.target, threads = image->threads;
+    if (image->file_bytes != 0 && image->file_bytes / size.min < segments)
+        segments = image->file_bytes / size.min;
+    threads = threads < limit ? threads : limit;
     threads = threads < segments / MIN_SEGMENTS ? threads : segments / MIN_SEGMENTS;
-    while (threads > 1 && size_slots((uint32_t)threads) > slots)
+    while (threads > 1 && slots_of((uint32_t)threads) > image->max_memory / slot)
         threads--;
-    *memory = threads > 1 ? size_slots((uint32_t)threads) * slot : 0;
-    return threads > 1 ? (uint32_t)threads : 1;
+    if (threads <= 1 || image->row_bytes > MAX_ROW_BYTES)
+        threads = 1;
+    *memory = threads > 1 ? slots_of((uint32_t)threads) * slot : 0;
+    return (uint32_t)threads;
 }
 
-static bool parallel_allocate(gf_png_parallel *parallel, uint32_t threads) {
-    parallel->segments = calloc(parallel->slots, sizeof *parallel->segments);
-    parallel->workers = calloc(threads, sizeof *parallel->workers);
-    parallel->partial = malloc(parallel->image->row_bytes + 1);
-    parallel->above = calloc(1, parallel->image->row_bytes + MAX_BLOCKS * MAX_UNIT);
-    parallel->carried = malloc(sizeof *parallel->carried);
-    if (!parallel->segments || !parallel->workers || !parallel->partial || !parallel->above ||
-        !parallel->carried)
+static bool parallel_allocate(gf_png_parallel *p) {
+    p->segments = calloc(p->slots, sizeof *p->segments);
+    p->workers = calloc(p->image->threads, sizeof *p->workers);
+    p->partial = malloc(p->size.row);
+    p->above = calloc(1, p->image->row_bytes + MAX_BLOCKS * MAX_UNIT);
+    p->carried = malloc(sizeof *p->carried);
+    if (!p->segments || !p->workers || !p->partial || !p->above || !p->carried)
         return false;
-    for (uint32_t i = 0; i < parallel->slots; i++) {
-        segment *s = &parallel->segments[i];
-        s->parallel = parallel;
-        s->in = malloc(size_in(parallel->image) + IN_PADDING);
-        s->memory = malloc(size_memory(parallel->image));
+    for (segment *s = p->segments; s < p->segments + p->slots; s++) {
+        s->parallel = p;
+        s->in = malloc(p->size.in);
+        s->memory = malloc(p->size.memory);
         s->inflate = malloc(sizeof *s->inflate);
         if (!s->in || !s->memory || !s->inflate)
             return false;
@@ -985,73 +862,62 @@ static bool parallel_allocate(gf_png_parallel *parallel, uint32_t threads) {
     return true;
 }
 
-/* Return the number of blocks of columns. */
-static uint32_t parallel_count_blocks(const gf_png_image *image, uint32_t threads) {
-    const size_t blocks = image->row_bytes / MIN_BLOCK_BYTES;
-    if (threads < UNFILTER_THREADS)
-        return 0;
-    return blocks < 1 ? 1 : blocks < MAX_BLOCKS ? (uint32_t)blocks : MAX_BLOCKS;
-}
-
 gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image *image) {
     const uint32_t threads = image->threads;
-    const uint64_t bytes = size_image(image), row = image->row_bytes + 1;
-    gf_png_parallel *parallel = calloc(1, sizeof *parallel);
-    if (!parallel)
+    const size_t row = image->row_bytes + 1, blocks = image->row_bytes / MIN_BLOCK_BYTES;
+    gf_png_parallel *p = calloc(1, sizeof *p);
+    if (!p)
         return NULL;
-    parallel->stream = stream;
-    parallel->image = image;
-    parallel->isa = gf_isa_best();
-    parallel->simd = gf_png_simd_of(parallel->isa);
-    parallel->slots = size_slots(threads);
+    p->stream = stream;
+    p->image = image;
+    p->size = sizes_of(image);
+    p->simd = gf_png_simd_of(gf_isa_best());
+    p->slots = slots_of(threads);
     /* A chunk of our encoder has whole rows. */
-    parallel->chunk_bytes =
-        image->row_bytes < GF_PNG_STRIP_BYTES ? GF_PNG_STRIP_BYTES / row * row : row;
-    parallel->blocks = parallel_count_blocks(image, threads);
-    parallel->head = size_head(image);
-    const bool compressed = image->file_bytes != 0 && !size_is_stored(image);
-    parallel->allowance = bytes / (compressed ? PART : STORED_PART);
-    if (parallel->allowance > ALLOWANCE_BYTES)
-        parallel->allowance = ALLOWANCE_BYTES;
-    parallel->next_exact = true;
-    parallel->adler = 1;
-    gf_inflate_finder_init(&parallel->finder);
+    p->chunk_bytes = row <= GF_PNG_STRIP_BYTES ? GF_PNG_STRIP_BYTES / row * row : row;
+    if (threads >= UNFILTER_THREADS)
+        p->blocks = blocks < 1 ? 1 : blocks < MAX_BLOCKS ? (uint32_t)blocks : MAX_BLOCKS;
+    const bool compressed = image->file_bytes != 0 && !p->size.stored;
+    p->allowance = p->size.image / (compressed ? PART : STORED_PART);
+    if (p->allowance > ALLOWANCE_BYTES)
+        p->allowance = ALLOWANCE_BYTES;
+    p->adler = 1;
+    gf_inflate_finder_init(&p->finder);
     if (image->file_bytes != 0)
-        parallel->file_ratio = 16 * bytes / image->file_bytes;
-    parallel->ratio = parallel->file_ratio != 0 ? parallel->file_ratio : 2 * 16;
-    pthread_mutex_init(&parallel->lock, NULL);
-    pthread_cond_init(&parallel->changed, NULL);
-    pthread_cond_init(&parallel->ready, NULL);
-    if (!parallel_allocate(parallel, threads)) {
-        gf_png_parallel_close(parallel);
+        p->file_ratio = 16 * p->size.image / image->file_bytes;
+    p->ratio = p->file_ratio != 0 ? p->file_ratio : 2 * 16;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    pthread_cond_init(&p->ready, NULL);
+    if (!parallel_allocate(p)) {
+        gf_png_parallel_close(p);
         return NULL;
     }
-    parallel->caller_helps = parallel->blocks == 0;
-    const uint32_t workers = threads - (parallel->caller_helps ? 1 : 0);
-    while (parallel->threads < workers &&
-           gf_thread_start(&parallel->workers[parallel->threads], schedule_run, parallel) == 0)
-        parallel->threads++;
-    if (parallel->threads == 0) /* the caller decodes alone */
-        parallel->caller_helps = true;
-    return parallel;
+    p->caller_helps = p->blocks == 0;
+    const uint32_t workers = threads - (p->caller_helps ? 1 : 0);
+    while (p->threads < workers && gf_thread_start(&p->workers[p->threads], schedule_run, p) == 0)
+        p->threads++;
+    if (p->threads == 0) /* the caller decodes alone */
+        p->caller_helps = true;
+    return p;
 }
 
-void gf_png_parallel_close(gf_png_parallel *parallel) {
-    if (!parallel)
+void gf_png_parallel_close(gf_png_parallel *p) {
+    if (!p)
         return;
-    gf_png_parallel_stop(parallel);
-    for (uint32_t i = 0; parallel->segments && i < parallel->slots; i++) {
-        free(parallel->segments[i].in);
-        free(parallel->segments[i].memory);
-        free(parallel->segments[i].inflate);
+    gf_png_parallel_stop(p);
+    for (uint32_t i = 0; p->segments && i < p->slots; i++) {
+        free(p->segments[i].in);
+        free(p->segments[i].memory);
+        free(p->segments[i].inflate);
     }
-    pthread_cond_destroy(&parallel->ready);
-    pthread_cond_destroy(&parallel->changed);
-    pthread_mutex_destroy(&parallel->lock);
-    free(parallel->segments);
-    free(parallel->workers);
-    free(parallel->carried);
-    free(parallel->partial);
-    free(parallel->above);
-    free(parallel);
+    pthread_cond_destroy(&p->ready);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p->segments);
+    free(p->workers);
+    free(p->carried);
+    free(p->partial);
+    free(p->above);
+    free(p);
 }

@@ -52,7 +52,6 @@ typedef struct png_source {
     png_infop info;
     unsigned char header[GF_PNG_CHUNK_HEADER]; /* of the chunk that libpng read last */
     bool pixels_done;                          /* all pixels are read; the next chunks are late */
-    bool rows_inflated;                        /* the rows were read without libpng */
     uint64_t metadata_bytes;                   /* memory for the preserved chunks */
     char crc_error_chunk[4];                   /* ancillary chunk of the last CRC warning */
     gf_error cause;                            /* first error; set before each longjmp */
@@ -61,16 +60,6 @@ typedef struct png_source {
 /* ---- expansion of stored samples ------------------------------------------------------------- */
 
 /* Rows become longer. In-place expansion is possible: each step starts at the last pixel. */
-
-/* Set the channels and type of the expanded image. Palettes become RGB or RGBA, a transparent
- * colour adds an alpha channel, 16-bit samples are kept, and smaller ones become u8. */
-static void layout_set_format(const png_layout *layout, gf_format *format) {
-    format->channels =
-        layout->indexed ? 3u + layout->has_alpha : layout->channels + layout->has_key;
-    format->alpha = format->channels % 2 == 0;
-    format->type = layout->depth == 16 ? GF_U16 : GF_U8;
-    format->width = layout->width;
-}
 
 /* Return the bytes of a stored row. An expanded row is never shorter. */
 static size_t layout_bytes(const png_layout *layout) {
@@ -109,12 +98,6 @@ static void expand_unpack(const unsigned char *raw, unsigned char *out, uint64_t
     }
 }
 
-static void expand_palette(const png_layout *layout, unsigned char *row) {
-    size_t channels = layout->has_alpha ? 4 : 3;
-    for (uint64_t x = layout->width; x-- > 0;)
-        memcpy(row + x * channels, layout->palette[row[x]], channels);
-}
-
 /* Inlined with constant sizes of a pixel and a sample, in bytes. */
 GF_INLINE void expand_alpha(const png_layout *layout, unsigned char *row, size_t pixel,
                             size_t sample) {
@@ -133,6 +116,7 @@ GF_INLINE void expand_alpha(const png_layout *layout, unsigned char *row, size_t
 static void expand_row(const png_source *source, const unsigned char *raw, unsigned char *out) {
     const png_layout *layout = &source->layout;
     const bool grey = layout->channels == 1;
+    const size_t colors = layout->has_alpha ? 4 : 3;
     if (layout->depth == 16)
         source->simd->swap16(out, raw, (size_t)(layout->width * layout->channels));
     else if (layout->depth < 8)
@@ -140,7 +124,8 @@ static void expand_row(const png_source *source, const unsigned char *raw, unsig
     else if (out != raw)
         memcpy(out, raw, layout_bytes(layout));
     if (layout->indexed)
-        expand_palette(layout, out);
+        for (uint64_t x = layout->width; x-- > 0;)
+            memcpy(out + x * colors, layout->palette[out[x]], colors);
     else if (layout->has_key && layout->depth == 16)
         grey ? expand_alpha(layout, out, 2, 2) : expand_alpha(layout, out, 6, 2);
     else if (layout->has_key)
@@ -148,11 +133,6 @@ static void expand_row(const png_source *source, const unsigned char *raw, unsig
 }
 
 /* ---- callbacks of libpng --------------------------------------------------------------------- */
-
-/* Jump to the setjmp of the calling wrapper. */
-static _Noreturn void reader_jump(png_structp png) {
-    png_longjmp(png, 1);
-}
 
 /* libpng distinguishes errors only by their text. The limit is checked before memory is allocated,
  * therefore the second text means that malloc failed. */
@@ -163,7 +143,7 @@ static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
     png_source *source = png_get_error_ptr(png);
     const char *name = source->input.name;
     if (source->cause.status)
-        reader_jump(png);
+        png_longjmp(png, 1);
     if (strstr(message, OVER_LIMIT)) {
         gf_fail(&source->cause, GF_FAILED,
                 "%s: the %.4s chunk is over the limit of %" PRIu64
@@ -174,7 +154,7 @@ static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
     } else {
         gf_png_fail_damaged(&source->cause, name, message);
     }
-    reader_jump(png);
+    png_longjmp(png, 1);
 }
 
 /* libpng skips a damaged or oversized ancillary chunk. Damaged metadata is skipped here, too. A
@@ -195,34 +175,29 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
         reader_on_error(png, message);
 }
 
-/* Skip IDAT chunks after the pixels. libpng does so only if it read the pixels itself. */
-static void reader_skip_idat(png_structp png, unsigned char header[GF_PNG_CHUNK_HEADER]) {
-    png_source *source = png_get_io_ptr(png);
-    unsigned char data[4096];
-    gf_png_idat idat;
-    size_t got;
-    gf_png_idat_start(&idat, &source->input, header);
-    do {
-        if (gf_png_idat_read(&idat, data, sizeof data, &got, &source->cause))
-            reader_jump(png);
-    } while (got != 0);
-    memcpy(header, idat.header, GF_PNG_CHUNK_HEADER);
-}
-
 static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size) {
     png_source *source = png_get_io_ptr(png);
     size_t got;
     if (gf_input_read(&source->input, data, size, &got, &source->cause))
-        reader_jump(png);
+        png_longjmp(png, 1);
     if (got < size) {
         gf_png_fail_short(&source->cause, source->input.name);
-        reader_jump(png);
+        png_longjmp(png, 1);
     }
     if (size != GF_PNG_CHUNK_HEADER ||
         (png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
         return;
-    if (source->rows_inflated && source->pixels_done && gf_png_idat_is(data))
-        reader_skip_idat(png, data);
+    /* Skip IDAT chunks after the pixels. libpng does so only if it read the pixels itself. */
+    if (source->inflate && source->pixels_done && gf_png_idat_is(data)) {
+        unsigned char skipped[4096];
+        gf_png_idat idat;
+        gf_png_idat_start(&idat, &source->input, data);
+        do {
+            if (gf_png_idat_read(&idat, skipped, sizeof skipped, &got, &source->cause))
+                png_longjmp(png, 1);
+        } while (got != 0);
+        memcpy(data, idat.header, GF_PNG_CHUNK_HEADER);
+    }
     memcpy(source->header, data, GF_PNG_CHUNK_HEADER);
 }
 
@@ -250,7 +225,7 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
         gf_fail(&source->cause, GF_FAILED,
                 "%s: the PNG is damaged (%.4s: missing IHDR); get an intact copy", name,
                 (const char *)chunk->name);
-        reader_jump(png);
+        png_longjmp(png, 1);
     }
     if (memcmp(chunk->name, "acTL", 4) == 0 && chunk->size == 8 && !damaged)
         gf_note(&source->base.metadata.remarks,
@@ -268,7 +243,7 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
     if (reader_check_metadata(source) ||
         gf_metadata_append_chunk(&source->base.metadata, &copied, &source->base.dropped, name,
                                  &source->cause))
-        reader_jump(png);
+        png_longjmp(png, 1);
     return 1;
 }
 
@@ -314,15 +289,13 @@ static gf_status reader_rows(png_source *source, unsigned char *rows, size_t str
     return GF_OK;
 }
 
-/* Read the chunks after the pixels. inflated: the rows were read without libpng. The input is then
- * after the last IDAT chunk. */
-static gf_status reader_end(png_source *source, bool inflated, gf_error *error) {
+/* Read the chunks after the pixels. */
+static gf_status reader_end(png_source *source, gf_error *error) {
     source->pixels_done = true;
-    source->rows_inflated = inflated;
     if (setjmp(png_jmpbuf(source->png)) != 0)
         return gf_return_error(&source->cause, error);
     /* Otherwise libpng would continue to inflate IDAT chunks. */
-    if (inflated)
+    if (source->inflate)
         png_set_keep_unknown_chunks(source->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT",
                                     1);
     png_read_end(source->png, source->info); /* NULL would skip late chunks */
@@ -330,21 +303,6 @@ static gf_status reader_end(png_source *source, bool inflated, gf_error *error) 
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-/* Later passes add pixels between those of earlier passes: all rows are kept in memory. */
-static gf_status png_read_interlaced(png_source *source, gf_error *error) {
-    size_t row_bytes = layout_bytes(&source->layout);
-    uint64_t height = source->base.format.height;
-    gf_status status = GF_OK;
-    /* Zeroed: libpng does not write the unused bits at the end of a row. */
-    source->raw = gf_alloc_limited(row_bytes * height, source->limits.max_memory,
-                                   source->input.name, "an interlaced image", error);
-    if (!source->raw)
-        return GF_FAILED;
-    for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES && !status; pass++)
-        status = reader_rows(source, source->raw, row_bytes, height, error);
-    return status;
-}
 
 /* Return the bytes from a byte to the one on which its prediction depends. */
 static uint32_t layout_unit(const png_layout *layout) {
@@ -366,11 +324,9 @@ static gf_status png_unfilter(png_source *source, unsigned char *out, size_t str
         gf_announced_copy(out, stride, decoded->first, decoded->stride, row_bytes, decoded->count);
         return GF_OK;
     }
-    bool invalid = false;
     for (uint64_t i = 0; i < decoded->count; i++)
-        invalid |= decoded->first[i * decoded->stride] >= GF_PNG_FILTERS;
-    if (invalid)
-        return gf_png_inflate_fail_filter(source->inflate, error);
+        if (decoded->first[i * decoded->stride] >= GF_PNG_FILTERS)
+            return gf_png_inflate_fail(source->inflate, "bad adaptive filter value", error);
     source->simd->unfilter_rows(out, stride, decoded->first, decoded->stride, above, 0, row_bytes,
                                 layout_unit(&source->layout), decoded->count);
     return GF_OK;
@@ -402,12 +358,21 @@ static gf_status png_read_inflated(png_source *source, unsigned char *out, size_
 
 static gf_status png_read_by_libpng(png_source *source, unsigned char *out, size_t stride,
                                     uint64_t rows, gf_error *error) {
-    size_t row_bytes = layout_bytes(&source->layout);
+    const size_t row_bytes = layout_bytes(&source->layout);
+    const uint64_t height = source->base.format.height;
     gf_status status = GF_OK;
     if (!source->interlaced)
         status = reader_rows(source, out, stride, rows, error);
-    else if (!source->raw)
-        status = png_read_interlaced(source, error);
+    if (source->interlaced && !source->raw) {
+        /* Later passes add pixels between those of earlier passes: all rows are kept in memory.
+         * Zeroed: libpng does not write the unused bits at the end of a row. */
+        source->raw = gf_alloc_limited(row_bytes * height, source->limits.max_memory,
+                                       source->input.name, "an interlaced image", error);
+        if (!source->raw)
+            return GF_FAILED;
+        for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES && !status; pass++)
+            status = reader_rows(source, source->raw, row_bytes, height, error);
+    }
     for (uint64_t i = 0; i < rows && !status; i++, source->y++) {
         unsigned char *row = out + i * stride;
         expand_row(source, source->interlaced ? source->raw + source->y * row_bytes : row, row);
@@ -438,47 +403,38 @@ static gf_status png_source_announce(gf_source *base, void *dst, size_t stride, 
 static void png_source_cancel(gf_source *base) {
     png_source *source = (png_source *)base;
     if (source->inflate)
-        gf_png_inflate_cancel(source->inflate);
+        gf_png_parallel_stop(source->inflate->parallel);
     base->bytes = source->input.offset;
 }
 
 static void png_source_shrink(gf_source *base) {
     png_source *source = (png_source *)base;
     if (source->inflate)
-        gf_png_inflate_shrink(source->inflate);
+        source->inflate->image.threads = 1;
     base->threads = 0;
     base->memory = 0;
 }
 
-/* Fail if an image that should have been turned has its orientation after the pixels. */
-static gf_status png_check_turned(const png_source *source, gf_error *error) {
-    const gf_metadata *metadata = &source->base.metadata;
-    for (size_t i = 0; i < metadata->count && source->limits.autorotate; i++) {
-        const gf_chunk *chunk = &metadata->chunks[i];
-        if (strcmp(chunk->name, "eXIf") == 0 && chunk->late && gf_exif_orientation(chunk) > 1)
-            return gf_fail(error, GF_FAILED,
-                           "%s: the EXIF orientation follows the pixels; convert the file to TIFF "
-                           "first, or remove --autorotate",
-                           source->input.name);
-    }
-    return GF_OK;
-}
-
 static gf_status png_source_finish(gf_source *base, gf_error *error) {
     png_source *source = (png_source *)base;
-    unsigned char header[GF_PNG_CHUNK_HEADER];
+    gf_status status = GF_OK;
     if (source->inflate) {
         const double start = gf_now();
-        gf_status status = gf_png_inflate_finish(source->inflate, header, error);
-        if (status)
+        if ((status = gf_png_inflate_finish(source->inflate, error)))
             return status;
-        base->busy_seconds =
-            gf_png_inflate_busy(source->inflate) + source->called + gf_now() - start;
-        gf_input_unread(&source->input, header, sizeof header);
+        base->busy_seconds = source->inflate->stream.busy + source->called + gf_now() - start;
     }
-    gf_status status = reader_end(source, source->inflate, error);
+    status = reader_end(source, error);
     base->bytes = source->input.offset;
-    return status ? status : png_check_turned(source, error);
+    for (size_t i = 0; i < base->metadata.count && source->limits.autorotate && !status; i++) {
+        const gf_chunk *chunk = &base->metadata.chunks[i];
+        if (strcmp(chunk->name, "eXIf") == 0 && chunk->late && gf_exif_orientation(chunk) > 1)
+            status = gf_fail(error, GF_FAILED,
+                             "%s: the EXIF orientation follows the pixels; convert the file to "
+                             "TIFF first, or remove --autorotate",
+                             source->input.name);
+    }
+    return status;
 }
 
 static void png_source_close(gf_source *base) {
@@ -490,15 +446,6 @@ static void png_source_close(gf_source *base) {
     free(source->raw);
     free(source->above);
     free(source);
-}
-
-/* Scale and store a sample of the key. Only its low `depth` bits count. */
-static void layout_set_key(png_layout *layout, size_t channel, uint16_t sample) {
-    const uint16_t value = (uint16_t)((sample & ((1u << layout->depth) - 1)) * layout->factor);
-    if (layout->depth == 16)
-        memcpy(layout->key + 2 * channel, &value, sizeof value);
-    else
-        layout->key[channel] = (unsigned char)value;
 }
 
 /* Set the layout from IHDR, PLTE and tRNS. */
@@ -532,31 +479,16 @@ static void png_read_layout(png_source *source) {
         const bool grey = layout->channels == 1;
         const uint16_t samples[] = {grey ? key->gray : key->red, key->green, key->blue};
         layout->has_key = true;
-        for (size_t i = 0; i < 3; i++)
-            layout_set_key(layout, i, samples[i]);
+        for (size_t i = 0; i < 3; i++) {
+            /* Only the low `depth` bits count. */
+            const uint16_t value =
+                (uint16_t)((samples[i] & ((1u << layout->depth) - 1)) * layout->factor);
+            if (layout->depth == 16)
+                memcpy(layout->key + 2 * i, &value, sizeof value);
+            else
+                layout->key[i] = (unsigned char)value;
+        }
     }
-}
-
-static void png_describe(png_source *source) {
-    static const char *const colors[] = {"", "grey", "grey and alpha", "RGB", "RGB and alpha"};
-    const png_layout *layout = &source->layout;
-    const char *color = layout->indexed ? "palette" : colors[layout->channels];
-    const char *transparent = layout->has_alpha ? " with alpha"
-                              : layout->has_key ? " with a transparent colour"
-                                                : "";
-    snprintf(source->base.stored, sizeof source->base.stored, "%u-bit %s%s%s", layout->depth, color,
-             transparent, source->interlaced ? ", interlaced" : "");
-}
-
-/* A deflate stream expands at most 1032 times. Reject a file that is too short for the rows in its
- * header before rows are read: a small file could otherwise take much time. */
-static gf_status png_check_size(const png_source *source, gf_error *error) {
-    const gf_input *input = &source->input;
-    const uint64_t rows = source->base.format.height * layout_bytes(&source->layout);
-    /* The passes of an interlaced image are in total no shorter than its rows. */
-    if (input->regular && input->size >= input->offset && rows / 1032 > input->size - input->offset)
-        return gf_png_fail_short(error, input->name);
-    return GF_OK;
 }
 
 /* Read the zlib header to choose the decoder, and initialise it. The limit on pixels has been
@@ -591,33 +523,52 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
                           .segment = source->limits.segment};
     image.threads = gf_png_parallel_threads(&image, &source->base.memory);
     source->base.threads = image.threads > 1 ? image.threads : 0;
-    return gf_png_inflate_open(&idat, &image, &source->inflate, error);
+    source->inflate = gf_png_inflate_open(&idat, &image, error);
+    return source->inflate ? GF_OK : GF_FAILED;
 }
 
 static gf_status png_open_image(png_source *source, gf_error *error) {
+    static const char *const colors[] = {"", "grey", "grey and alpha", "RGB", "RGB and alpha"};
     const gf_limits *limits = &source->limits;
+    const gf_input *input = &source->input;
+    const png_layout *layout = &source->layout;
     gf_format *format = &source->base.format;
-    const char *name = source->input.name;
     source->png =
         png_create_read_struct(PNG_LIBPNG_VER_STRING, source, reader_on_error, reader_on_warning);
     if (source->png)
         source->info = png_create_info_struct(source->png);
     if (!source->info)
-        return gf_fail(error, GF_FAILED, "%s: out of memory", name);
+        return gf_fail(error, GF_FAILED, "%s: out of memory", input->name);
     gf_status status = reader_read_header(source, error);
     if (status)
         return status;
     png_read_layout(source);
-    layout_set_format(&source->layout, format);
-    format->height = png_get_image_height(source->png, source->info);
+    /* Palettes become RGB or RGBA, a transparent colour adds an alpha channel, 16-bit samples are
+     * kept, and smaller ones become u8. */
+    *format = (gf_format){.width = layout->width,
+                          .height = png_get_image_height(source->png, source->info),
+                          .channels = layout->indexed ? 3u + layout->has_alpha
+                                                      : layout->channels + layout->has_key,
+                          .type = layout->depth == 16 ? GF_U16 : GF_U8};
+    format->alpha = format->channels % 2 == 0;
     source->interlaced = png_get_interlace_type(source->png, source->info) != PNG_INTERLACE_NONE;
-    png_describe(source);
-    if ((status = gf_check_pixels(format, limits, name, error)) ||
+    snprintf(source->base.stored, sizeof source->base.stored, "%u-bit %s%s%s", layout->depth,
+             layout->indexed ? "palette" : colors[layout->channels],
+             layout->has_alpha ? " with alpha"
+             : layout->has_key ? " with a transparent colour"
+                               : "",
+             source->interlaced ? ", interlaced" : "");
+    if ((status = gf_check_pixels(format, limits, input->name, error)) ||
         /* This row and the one above. */
-        (status = gf_check_memory(2 * (uint64_t)gf_row_bytes(format), limits->max_memory, name,
-                                  "two rows", error)) ||
-        (status = png_check_size(source, error)))
+        (status = gf_check_memory(2 * (uint64_t)gf_row_bytes(format), limits->max_memory,
+                                  input->name, "two rows", error)))
         return status;
+    /* A deflate stream expands at most 1032 times. Reject a file that is too short for the rows in
+     * its header before rows are read: a small file could otherwise take much time. The passes of
+     * an interlaced image are in total no shorter than its rows. */
+    if (input->regular && input->size >= input->offset &&
+        format->height * layout_bytes(layout) / 1032 > input->size - input->offset)
+        return gf_png_fail_short(error, input->name);
     return png_start_pixels(source, error);
 }
 
