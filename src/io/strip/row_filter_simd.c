@@ -105,36 +105,23 @@ typedef uint32_t loose32 __attribute__((aligned(1), may_alias));
 static void difference16(unsigned char *restrict dst, const unsigned char *src, size_t n,
                          size_t channels) {
     const loose16 *in = (const loose16 *)src;
-    for (size_t i = 0; i < n && i < channels; i++)
-        gf_put_little16(dst + 2 * i, in[i]);
-    if (!gf_host_is_little()) {
-        for (size_t i = channels; i < n; i++)
-            gf_put_little16(dst + 2 * i, (uint32_t)in[i] - in[i - channels]);
-        return;
-    }
     loose16 *out = (loose16 *)dst;
+    memcpy(dst, src, 2 * channels);
     for (size_t i = channels; i < n; i++)
         out[i] = (uint16_t)(in[i] - in[i - channels]);
-}
-
-/* Write the differences of byte `shift` / 8 of the samples. */
-static inline void difference_byte(unsigned char *restrict dst, const loose32 *in,
-                                   const loose32 *left, size_t n, unsigned shift) {
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (unsigned char)((in[i] >> shift) - (left[i] >> shift));
+    gf_copy_order(dst, dst, n, 2, true);
 }
 
 static void difference_float(unsigned char *restrict dst, const unsigned char *src, size_t n,
                              size_t channels) {
     const loose32 *in = (const loose32 *)src;
-    enum { BYTES = 4 };
-    for (size_t group = 0; group < BYTES; group++, dst += n) {
-        const unsigned shift = 8 * (unsigned)(BYTES - 1 - group);
+    for (int shift = 24; shift >= 0; shift -= 8, dst += n) {
         for (size_t i = 0; i < channels; i++) {
-            const uint32_t before = group ? in[n - channels + i] >> shift >> 8 : 0;
+            const uint32_t before = shift < 24 ? in[n - channels + i] >> shift >> 8 : 0;
             dst[i] = (unsigned char)((in[i] >> shift) - before);
         }
-        difference_byte(dst + channels, in + channels, in, n - channels, shift);
+        for (size_t i = channels; i < n; i++)
+            dst[i] = (unsigned char)((in[i] >> shift) - (in[i - channels] >> shift));
     }
 }
 
@@ -179,46 +166,24 @@ INLINE __m128i unfilter_left(const unsigned char *row, size_t from, size_t bpp) 
     return from == 0 ? _mm_setzero_si128() : unfilter_load(row + from - bpp, bpp);
 }
 
-/* ---- Sub ------------------------------------------------------------------------------------- */
-
-INLINE void sub_pixels(unsigned char *out, const unsigned char *in, size_t from, size_t to,
-                       size_t bpp, __m128i left) {
-    size_t i = from;
-    for (; i + unfilter_wide(bpp) <= to; i += bpp) {
-        left = _mm_add_epi8(left, unfilter_load(in + i, unfilter_wide(bpp)));
-        unfilter_store(out + i, left, unfilter_wide(bpp));
-    }
-    for (; i < to; i += bpp) {
-        left = _mm_add_epi8(left, unfilter_load(in + i, bpp));
-        unfilter_store(out + i, left, bpp);
-    }
-}
-
 /* ---- Average --------------------------------------------------------------------------------- */
 
 /* pavgb rounds up. The rounded-up mean of complements is the complement of the rounded-down mean.
  * Keeping the complement of the left pixel leaves two operations per pixel: ~out = ~(in +
- * ~up(~left, ~above)) = up(~left, ~above) - in. */
-INLINE __m128i unfilter_average_pixel(__m128i not_left, __m128i above, __m128i in) {
-    const __m128i ones = _mm_set1_epi8(-1);
-    return _mm_sub_epi8(_mm_avg_epu8(not_left, _mm_xor_si128(above, ones)), in);
-}
-
-INLINE void unfilter_average(unsigned char *out, const unsigned char *in,
-                             const unsigned char *above, size_t from, size_t to, size_t bpp) {
+ * ~up(~left, ~above)) = up(~left, ~above) - in. Return the end of the pixels: the last one may not
+ * have the bytes of a wide one. */
+INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
+                               const unsigned char *above, size_t from, size_t to, size_t bpp) {
+    const size_t wide = unfilter_wide(bpp);
     const __m128i ones = _mm_set1_epi8(-1);
     __m128i not_left = _mm_xor_si128(unfilter_left(out, from, bpp), ones);
     size_t i = from;
-    for (; i + unfilter_wide(bpp) <= to; i += bpp) {
-        not_left = unfilter_average_pixel(not_left, unfilter_load(above + i, unfilter_wide(bpp)),
-                                          unfilter_load(in + i, unfilter_wide(bpp)));
-        unfilter_store(out + i, _mm_xor_si128(not_left, ones), unfilter_wide(bpp));
+    for (; i + wide <= to; i += bpp) {
+        const __m128i not_above = _mm_xor_si128(unfilter_load(above + i, wide), ones);
+        not_left = _mm_sub_epi8(_mm_avg_epu8(not_left, not_above), unfilter_load(in + i, wide));
+        unfilter_store(out + i, _mm_xor_si128(not_left, ones), wide);
     }
-    for (; i < to; i += bpp) {
-        not_left = unfilter_average_pixel(not_left, unfilter_load(above + i, bpp),
-                                          unfilter_load(in + i, bpp));
-        unfilter_store(out + i, _mm_xor_si128(not_left, ones), bpp);
-    }
+    return i;
 }
 
 /* ---- Paeth ----------------------------------------------------------------------------------- */
@@ -249,27 +214,22 @@ INLINE __m128i unfilter_paeth_pixel(__m128i left, __m128i up, __m128i upper_left
     return unfilter_choose(_mm_cmpgt_epi16(t, low), nearest, _mm_add_epi8(high, in));
 }
 
-INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                           size_t from, size_t to, size_t bpp) {
+/* As unfilter_average. */
+INLINE size_t unfilter_paeth(unsigned char *out, const unsigned char *in,
+                             const unsigned char *above, size_t from, size_t to, size_t bpp) {
+    const size_t wide = unfilter_wide(bpp);
     const __m128i zero = _mm_setzero_si128();
     __m128i left = _mm_unpacklo_epi8(unfilter_left(out, from, bpp), zero),
             upper_left = _mm_unpacklo_epi8(unfilter_left(above, from, bpp), zero);
     size_t i = from;
-    for (; i + unfilter_wide(bpp) <= to; i += bpp) {
-        const __m128i here = _mm_unpacklo_epi8(unfilter_load(above + i, unfilter_wide(bpp)), zero);
-        left = unfilter_paeth_pixel(
-            left, here, upper_left,
-            _mm_unpacklo_epi8(unfilter_load(in + i, unfilter_wide(bpp)), zero));
-        upper_left = here;
-        unfilter_store(out + i, _mm_packus_epi16(left, left), unfilter_wide(bpp));
-    }
-    for (; i < to; i += bpp) {
-        const __m128i here = _mm_unpacklo_epi8(unfilter_load(above + i, bpp), zero);
+    for (; i + wide <= to; i += bpp) {
+        const __m128i here = _mm_unpacklo_epi8(unfilter_load(above + i, wide), zero);
         left = unfilter_paeth_pixel(left, here, upper_left,
-                                    _mm_unpacklo_epi8(unfilter_load(in + i, bpp), zero));
+                                    _mm_unpacklo_epi8(unfilter_load(in + i, wide), zero));
         upper_left = here;
-        unfilter_store(out + i, _mm_packus_epi16(left, left), bpp);
+        unfilter_store(out + i, _mm_packus_epi16(left, left), wide);
     }
+    return i;
 }
 
 /* ---- several rows at once -------------------------------------------------------------------- */
