@@ -28,25 +28,21 @@ static void encoder_work(void *context, uint32_t task, uint32_t thread) {
     s->encoded = *scratch && encoder->encode(s, *scratch);
 }
 
-/* Write the next strip, which has been encoded. */
-static gf_status encoder_write_strip(gf_encoder *encoder, gf_error *error) {
-    gf_encoder_slot *s = encoder_slot_at(encoder, encoder->written++);
-    const char *name = gf_output_name(encoder->base.output);
-    if (!s->encoded)
-        return s->failure[0] ? gf_fail(error, GF_FAILED, "%s: %s", name, s->failure)
-                             : gf_fail_memory(error, name, encoder->scratch_bytes, "the encoder");
-    return encoder->write(encoder, s, error);
-}
-
 /* Wait for strips and write them until at most max remain. */
 static gf_status encoder_write_strips(gf_encoder *encoder, uint64_t max, gf_error *error) {
+    const char *name = gf_output_name(encoder->base.output);
     gf_status status = GF_OK;
     while (encoder->filled - encoder->written > max && !status) {
+        gf_encoder_slot *s = encoder_slot_at(encoder, encoder->written);
         const double start = gf_now();
         if (encoder->pool)
-            gf_pool_wait(encoder->pool, &encoder_slot_at(encoder, encoder->written)->work);
+            gf_pool_wait(encoder->pool, &s->work);
         encoder->caller_seconds -= gf_now() - start;
-        status = encoder_write_strip(encoder, error);
+        encoder->written++;
+        status = s->encoded ? encoder->write(encoder, s, error)
+                 : s->failure[0]
+                     ? gf_fail(error, GF_FAILED, "%s: %s", name, s->failure)
+                     : gf_fail_memory(error, name, encoder->scratch_bytes, "the encoder");
     }
     return status;
 }
@@ -58,21 +54,19 @@ static unsigned char *encoder_row_in(const gf_encoder *encoder, const gf_encoder
     return s->memory + GF_PNG_PAD + (size_t)r * encoder->strips.row_stride;
 }
 
-/* Start a strip with the last rows of the previous one. */
+/* Start a strip with the last rows of the previous one. The row above the image is zeroed. */
 static void encoder_begin_strip(gf_encoder *encoder) {
     const gf_png_strips *strips = &encoder->strips;
     gf_encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
-    s->first = encoder->y == 0;
-    if (encoder->y == 0) {
-        s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0)}; /* zeroed row above */
-        return;
-    }
-    const gf_encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
-    const uint64_t held = before->strip.context + before->strip.count;
     const uint64_t context = encoder->y < strips->context ? encoder->y : strips->context;
-    for (uint64_t r = 0; r <= context; r++)
-        memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, held - context + r),
-                strips->row_bytes);
+    s->first = encoder->y == 0;
+    if (!s->first) {
+        const gf_encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
+        const uint64_t from = before->strip.context + before->strip.count - context;
+        for (uint64_t r = 0; r <= context; r++)
+            memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, from + r),
+                    strips->row_bytes);
+    }
     s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0), .context = context};
 }
 

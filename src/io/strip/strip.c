@@ -84,18 +84,6 @@ void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, 
     }
 }
 
-static void strip_predict_row(const gf_png_strips *strips, const unsigned char *row,
-                              unsigned char *dst) {
-    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    const size_t channels = strips->bpp / strips->sample;
-    if (strips->predictor == GF_PREDICT_FLOAT)
-        simd->difference_float(dst, row, strips->row_bytes / strips->sample, channels);
-    else if (strips->sample == 2)
-        simd->difference16(dst, row, strips->row_bytes / strips->sample, channels);
-    else
-        simd->filter(GF_PNG_SUB, dst, row, row, strips->row_bytes, strips->bpp);
-}
-
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 /* Set *row to the samples of piece k and return their bytes; 0 after the last piece. */
@@ -110,43 +98,27 @@ static size_t strip_piece(const gf_png_strips *strips, const gf_png_strip *strip
 
 /* Count the bytes of words equal to the word above or to one up to 8 pixels to the left, as in flat
  * areas, which runs encode, and in patterns (dithering, checkerboards behind transparency). */
-static void strip_count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
-                                size_t bpp, gf_png_probe *probe) {
-    for (size_t i = 0; i + 4 <= n; i += GF_PNG_PROBE_STRIDE) {
-        uint32_t here, up, left;
-        memcpy(&here, row + i, 4);
-        memcpy(&up, above + i, 4);
-        memcpy(&left, row + i - bpp, 4);
-        const bool flat = here == up && here == left;
-        bool same = here == up || here == left;
-        for (size_t k = 2; k <= GF_PNG_PROBE_LEFT; k++) {
-            memcpy(&left, row + i - k * bpp, 4);
-            same |= here == left;
-        }
-        probe->flat += flat ? GF_PNG_PROBE_STRIDE : 0;
-        probe->repeated += same && !flat ? GF_PNG_PROBE_STRIDE : 0;
-    }
-}
-
-/* Write the residuals of all pieces for one filter type to dst. Return their number. */
-static size_t strip_probe_filter(const gf_png_strips *strips, const gf_png_strip *strip,
-                                 unsigned filter, unsigned char *dst) {
-    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    const unsigned char *row;
-    size_t total = 0, n;
-    for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++, total += n)
-        simd->filter((gf_png_filter)filter, dst + total, row, row - strips->row_stride, n,
-                     strips->bpp);
-    return total;
-}
-
 static void strip_probe_repeats(const gf_png_strips *strips, const gf_png_strip *strip,
                                 gf_png_probe *probe) {
     const unsigned char *row;
     size_t n;
     probe->flat = probe->repeated = probe->total = 0;
-    for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++, probe->total += n)
-        strip_count_repeats(row, row - strips->row_stride, n, strips->bpp, probe);
+    for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++, probe->total += n) {
+        for (size_t i = 0; i + 4 <= n; i += GF_PNG_PROBE_STRIDE) {
+            uint32_t here, up, left;
+            memcpy(&here, row + i, 4);
+            memcpy(&up, row + i - strips->row_stride, 4);
+            memcpy(&left, row + i - strips->bpp, 4);
+            const bool flat = here == up && here == left;
+            bool same = here == up || here == left;
+            for (size_t p = 2; p <= GF_PNG_PROBE_LEFT; p++) {
+                memcpy(&left, row + i - p * strips->bpp, 4);
+                same |= here == left;
+            }
+            probe->flat += flat ? GF_PNG_PROBE_STRIDE : 0;
+            probe->repeated += same && !flat ? GF_PNG_PROBE_STRIDE : 0;
+        }
+    }
     /* Rows shorter than a word cannot be compared: assume repeats. */
     if (strips->row_bytes < 4)
         probe->repeated = probe->total;
@@ -154,19 +126,24 @@ static void strip_probe_repeats(const gf_png_strips *strips, const gf_png_strip 
 
 void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
                         unsigned char *buffer, gf_png_probe *probe) {
-    const gf_deflate_simd *simd = gf_deflate_simd_of(strips->isa);
+    const gf_deflate_simd *deflate = gf_deflate_simd_of(strips->isa);
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    strip_probe_repeats(strips, strip, probe);
     for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
         gf_byte_counts counts = {{{0}}};
         uint32_t sums[256];
-        probe->total = strip_probe_filter(strips, strip, f, buffer);
-        simd->count(buffer, (size_t)probe->total, &counts);
-        gf_sum_byte_counts(&counts, sums);
         uint64_t terms = 0;
+        unsigned char *to = buffer;
+        const unsigned char *row;
+        size_t n;
+        for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++, to += n)
+            simd->filter((gf_png_filter)f, to, row, row - strips->row_stride, n, strips->bpp);
+        deflate->count(buffer, (size_t)probe->total, &counts);
+        gf_sum_byte_counts(&counts, sums);
         for (int b = 0; b < 256; b++)
             terms += gf_png_entropy_term(sums[b]);
         probe->cost[f] = gf_png_entropy(probe->total, terms);
     }
-    strip_probe_repeats(strips, strip, probe);
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
@@ -186,7 +163,6 @@ struct gf_png_scratch {
     const gf_deflate_simd *simd;
     unsigned char *buffer[BUFFERS];
     z_stream zlib;
-    bool zlib_open;
     gf_deflate_plan plan[2]; /* large; this and the following are not cleared */
     gf_deflate_hash hash;
 };
@@ -222,28 +198,25 @@ void gf_png_scratch_free(gf_png_scratch *scratch) {
         return;
     for (int i = 0; i < BUFFERS; i++)
         free(scratch->buffer[i]);
-    if (scratch->zlib_open)
-        deflateEnd(&scratch->zlib);
+    (void)deflateEnd(&scratch->zlib); /* also one that is zeroed */
     free(scratch);
 }
 
 gf_png_scratch *gf_png_scratch_new(const gf_png_strips *strips) {
     gf_png_scratch *scratch = malloc(sizeof *scratch);
-    bool complete = true;
     if (!scratch)
         return NULL;
     memset(scratch, 0, offsetof(gf_png_scratch, plan));
     scratch->strips = strips;
     scratch->simd = gf_deflate_simd_of(strips->isa);
+    bool complete = !gf_png_tries_zlib(strips->effort) ||
+                    deflateInit2(&scratch->zlib, strips->effort == GF_PNG_SMALL ? 9 : 6, Z_DEFLATED,
+                                 -15, 9, Z_FILTERED) == Z_OK;
     for (int i = 0; i < BUFFERS && complete; i++) {
         const size_t bytes = strip_buffer_bytes(strips, i);
         scratch->buffer[i] = bytes ? malloc(bytes) : NULL;
         complete = !bytes || scratch->buffer[i];
     }
-    if (complete && gf_png_tries_zlib(strips->effort))
-        complete = scratch->zlib_open =
-            deflateInit2(&scratch->zlib, strips->effort == GF_PNG_SMALL ? 9 : 6, Z_DEFLATED, -15, 9,
-                         Z_FILTERED) == Z_OK;
     if (complete)
         return scratch;
     gf_png_scratch_free(scratch);
@@ -340,46 +313,49 @@ static void strip_filter(gf_png_scratch *scratch, const gf_png_strip *strip, gf_
 
 unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip) {
     const gf_png_strips *strips = scratch->strips;
-    for (uint64_t r = 0; r < strip->count; r++)
-        strip_predict_row(strips, gf_png_row(strips, strip, (int64_t)r),
-                          scratch->buffer[FILTERED] + r * strips->filtered_bytes);
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    const size_t samples = strips->row_bytes / strips->sample,
+                 channels = strips->bpp / strips->sample;
+    unsigned char *dst = scratch->buffer[FILTERED];
+    for (uint64_t r = 0; r < strip->count; r++, dst += strips->filtered_bytes) {
+        const unsigned char *row = gf_png_row(strips, strip, (int64_t)r);
+        if (strips->predictor == GF_PREDICT_FLOAT)
+            simd->difference_float(dst, row, samples, channels);
+        else if (strips->sample == 2)
+            simd->difference16(dst, row, samples, channels);
+        else
+            simd->filter(GF_PNG_SUB, dst, row, row, strips->row_bytes, strips->bpp);
+    }
     strip->filtered = strip->count * strips->filtered_bytes;
     return scratch->buffer[FILTERED];
-}
-
-static void strip_encode_stored(gf_png_scratch *scratch, gf_png_strip *strip) {
-    gf_bit_writer out = {.at = strip->out};
-    strip_filter(scratch, strip, GF_PNG_NONE, scratch->buffer[FILTERED]);
-    gf_deflate_write_stored(scratch->buffer[FILTERED], (size_t)strip->filtered, strip->last, &out);
-    strip->adler = isal_adler32(1, scratch->buffer[FILTERED], strip->filtered);
-    strip->size = (size_t)(out.at - strip->out);
 }
 
 /* The filter is chosen for the strip; the predictor of a TIFF is the same for all strips. */
 static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
     const gf_png_strips *strips = scratch->strips;
     const bool png = strips->predictor == GF_PREDICT_PNG;
+    unsigned char *filtered = scratch->buffer[FILTERED], *unfiltered = scratch->buffer[UNFILTERED];
     gf_png_probe probe;
     if (png) {
-        gf_png_probe_strip(strips, strip, scratch->buffer[FILTERED], &probe);
-        strip_filter(scratch, strip, gf_png_best_filter(&probe), scratch->buffer[FILTERED]);
+        gf_png_probe_strip(strips, strip, filtered, &probe);
+        strip_filter(scratch, strip, gf_png_best_filter(&probe), filtered);
     } else {
         strip_probe_repeats(strips, strip, &probe);
         gf_png_strip_predict(scratch, strip);
     }
-    const bool repeats = gf_png_has_repeats(&probe);
-    const bool unfiltered = png && repeats && strip->filtered <= GF_DEFLATE_BLOCK;
-    const bool pay =
-        gf_deflate_has_repeats(scratch->simd, scratch->buffer[FILTERED], (size_t)strip->filtered);
-    if (unfiltered)
-        strip_filter(scratch, strip, GF_PNG_NONE, scratch->buffer[UNFILTERED]);
-    const strip_variant variants[] = {{.filtered = scratch->buffer[FILTERED]},
-                                      {.filtered = scratch->buffer[FILTERED],
+    const bool pay = gf_deflate_has_repeats(scratch->simd, filtered, (size_t)strip->filtered);
+    unsigned count = gf_png_has_repeats(&probe) || pay ? 2 : 1;
+    if (png && gf_png_has_repeats(&probe) && strip->filtered <= GF_DEFLATE_BLOCK) {
+        strip_filter(scratch, strip, GF_PNG_NONE, unfiltered);
+        count = 3;
+    }
+    const strip_variant variants[] = {{.filtered = filtered},
+                                      {.filtered = filtered,
                                        .matches = true,
                                        .matches_pay = pay,
                                        .pattern = gf_png_has_patterns(&probe)},
-                                      {.filtered = scratch->buffer[UNFILTERED], .matches = true}};
-    strip_encode_builtin(scratch, variants, unfiltered ? 3 : repeats || pay ? 2 : 1, strip);
+                                      {.filtered = unfiltered, .matches = true}};
+    strip_encode_builtin(scratch, variants, count, strip);
 }
 
 /* ---- zlib ------------------------------------------------------------------------------------ */
@@ -392,9 +368,8 @@ static size_t strip_encode_zlib(gf_png_scratch *scratch, const gf_png_strip *str
     size_t left = (size_t)strip->filtered, space = capacity;
     const size_t dictionary = context < GF_DEFLATE_WINDOW ? context : GF_DEFLATE_WINDOW;
     const unsigned char *src = filtered + context;
-    if (deflateReset(zlib) != Z_OK)
-        return 0;
-    if (dictionary && deflateSetDictionary(zlib, src - dictionary, (uInt)dictionary) != Z_OK)
+    if (deflateReset(zlib) != Z_OK ||
+        (dictionary && deflateSetDictionary(zlib, src - dictionary, (uInt)dictionary) != Z_OK))
         return 0;
     zlib->next_in = src;
     zlib->next_out = out;
@@ -438,13 +413,10 @@ static bool strip_encode_smallest(gf_png_scratch *scratch, gf_png_strip *strip) 
 
 /* ---- choice of filters ----------------------------------------------------------------------- */
 
-/* Size of some rows from the middle of a strip, filtered by one rule. */
-typedef struct strip_trial {
-    size_t builtin, zlib; /* bytes; zlib: SIZE_MAX if not tried */
-} strip_trial;
-
-static strip_trial strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *strip,
-                                  gf_png_rule rule, bool zlib) {
+/* Return the size as compressed by zlib of some rows from the middle of a strip, filtered by one
+ * rule; SIZE_MAX if it is not tried, or fails. *builtin: the size of the built-in encoder. */
+static size_t strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
+                             bool zlib, size_t *builtin) {
     const size_t row = scratch->strips->filtered_bytes;
     uint64_t rows = TRIAL_BYTES / row;
     rows = rows < 2 ? 2 : rows;
@@ -457,16 +429,12 @@ static strip_trial strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *s
     const strip_variant variants[] = {{.filtered = filtered},
                                       {.filtered = filtered, .matches = true}},
                         *variant;
-    strip_trial trial = {
-        .builtin = (size_t)(strip_plan_block(scratch, variants, 2, 0, n, &variant)->bits / 8),
-        .zlib = SIZE_MAX};
+    *builtin = (size_t)(strip_plan_block(scratch, variants, 2, 0, n, &variant)->bits / 8);
     if (!zlib && !gf_deflate_has_repeats(scratch->simd, filtered, n))
-        return trial;
+        return SIZE_MAX;
     const gf_png_strip part = {.filtered = n, .last = true};
     const size_t size = strip_encode_zlib(scratch, &part, 0, filtered, scratch->buffer[ZLIB_OUT]);
-    if (size)
-        trial.zlib = size;
-    return trial;
+    return size ? size : SIZE_MAX;
 }
 
 void gf_png_strip_choose(gf_png_scratch *scratch, gf_png_rule context_rule, gf_png_strip *strip) {
@@ -479,23 +447,29 @@ void gf_png_strip_choose(gf_png_scratch *scratch, gf_png_rule context_rule, gf_p
     const gf_png_rule rules[] = {gf_png_best_filter(&probe), GF_PNG_ADAPTIVE, GF_PNG_NONE};
     size_t min = SIZE_MAX;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const strip_trial trial = strip_try_rule(scratch, strip, rules[i], try_zlib);
-        const size_t size = trial.builtin < trial.zlib ? trial.builtin : trial.zlib;
-        if (size < min) {
-            min = size;
+        size_t builtin;
+        const size_t zlib = strip_try_rule(scratch, strip, rules[i], try_zlib, &builtin);
+        if (builtin < min || zlib < min) {
+            min = builtin < zlib ? builtin : zlib;
             strip->rule = rules[i];
-            strip->zlib = repeated || trial.zlib <= trial.builtin + trial.builtin / 64;
+            strip->zlib = repeated || zlib <= builtin + builtin / 64;
         }
     }
 }
 
 bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip) {
+    unsigned char *filtered = scratch->buffer[FILTERED];
     strip->filtered = strip->count * scratch->strips->filtered_bytes;
     if (gf_png_tries_zlib(scratch->strips->effort))
         return strip_encode_smallest(scratch, strip);
-    if (scratch->strips->effort == GF_PNG_STORED)
-        strip_encode_stored(scratch, strip);
-    else
+    if (scratch->strips->effort == GF_PNG_STORED) {
+        gf_bit_writer out = {.at = strip->out};
+        strip_filter(scratch, strip, GF_PNG_NONE, filtered);
+        gf_deflate_write_stored(filtered, (size_t)strip->filtered, strip->last, &out);
+        strip->adler = isal_adler32(1, filtered, strip->filtered);
+        strip->size = (size_t)(out.at - strip->out);
+    } else {
         strip_encode_fast(scratch, strip);
+    }
     return true;
 }
