@@ -74,28 +74,6 @@ gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offse
     return GF_OK;
 }
 
-gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error) {
-    static const char what[] = "a TIFF from a pipe";
-    const char *name = file->input.name;
-    gf_status status = GF_OK;
-    uint64_t capacity = 0;
-    while (file->size == capacity && !status) {
-        capacity = capacity ? 2 * capacity : 1 << 16;
-        if (capacity > file->max_memory && file->size < file->max_memory)
-            capacity = file->max_memory;
-        if (gf_check_memory(capacity, file->max_memory, name, what, error))
-            return GF_FAILED;
-        unsigned char *data = realloc(file->data, capacity);
-        if (!data)
-            return gf_fail_memory(error, name, capacity, what);
-        size_t got = 0;
-        file->data = data;
-        status = gf_input_read(&file->input, data + file->size, capacity - file->size, &got, error);
-        file->size += got;
-    }
-    return status;
-}
-
 /* ---- handles of libtiff ---------------------------------------------------------------------- */
 
 static tmsize_t handle_read(thandle_t context, void *data, tmsize_t size) {

@@ -28,7 +28,7 @@ typedef struct gf_tiff_file {
     gf_input input;
     unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
     uint64_t size;
-    uint64_t capacity;  /* of data that libtiff writes */
+    uint64_t capacity;  /* of data */
     uint64_t directory; /* offset of the directory of the page */
     gf_tiff_tags tags;  /* of the page */
     uint64_t max_memory;
@@ -88,8 +88,6 @@ static inline uint64_t gf_ceil_div(uint64_t a, uint64_t b) {
 
 /* Read exactly `size` bytes at an offset. context: the gf_tiff_file. */
 gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset, gf_error *error);
-/* Read a whole pipe into file->data, at most max_memory bytes. */
-gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error);
 /* Open a handle to read the file, or to write file->data. mode: as for TIFFOpen. On failure the
  * reason is in the handle. */
 gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_handle *handle);

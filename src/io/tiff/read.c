@@ -33,11 +33,11 @@ typedef struct tiff_group {
     gf_work work;
     uint64_t number;
     uint64_t first, rows;
+    uint64_t units;      /* of one plane, from left to right; planes of a unit are consecutive */
     unsigned char *own;  /* memory for rows of this or another group; NULL: not needed yet */
     unsigned char *data; /* the rows */
     size_t stride;
-    gf_tiff_unit *units; /* of each piece, from left to right; planes of a unit are consecutive */
-    int64_t failed;      /* first task that failed, or NO_TASK; `lock` protects it and `error` */
+    int64_t failed; /* first task that failed, or NO_TASK; `lock` protects it and `error` */
     gf_error error;
     _Atomic uint64_t damaged; /* rows of CCITT data */
 } tiff_group;
@@ -46,7 +46,7 @@ typedef struct tiff_source {
     gf_source base;
     gf_tiff_file file;
     gf_tiff_layout layout;
-    gf_tiff_handle handle; /* of the caller: locates units */
+    gf_tiff_handle handle; /* locates units; `lock` protects it */
     uint64_t y;            /* next row */
     gf_announcements announced;
     /* Groups. */
@@ -55,10 +55,9 @@ typedef struct tiff_source {
     uint32_t own_slots; /* if some need memory of their own */
     uint64_t per_task;  /* units of one plane */
     uint64_t group_count;
-    uint64_t group_rows; /* of all groups but the last, and those at the end of a strip; ... */
-    uint64_t group_bytes, group_units; /* ... their bytes, and units of one plane */
-    uint64_t head, end;                /* groups in the ring */
-    tiff_group *groups;                /* `slots` of them; NULL before the first row */
+    uint64_t group_rows; /* of all groups but the last, and those at the end of a strip */
+    uint64_t head, end;  /* groups in the ring */
+    tiff_group *groups;  /* `slots` of them; NULL before the first row */
     gf_tiff_worker *workers;
     gf_pool *pool; /* NULL: one thread */
     pthread_mutex_t lock;
@@ -73,24 +72,14 @@ typedef struct tiff_source {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* A piece: rows of one unit row. */
-typedef struct tiff_piece {
-    uint64_t unit_row;
-    uint64_t skipped; /* rows of the unit before the piece */
-    uint64_t first, rows;
-} tiff_piece;
-
-static tiff_piece piece_at(const tiff_source *source, uint64_t number) {
+/* Return the rows of a piece, which are those of one row of units. */
+static gf_tiff_job piece_at(const tiff_source *source, uint64_t number) {
     const gf_tiff_layout *layout = &source->layout;
-    tiff_piece piece = {.unit_row = number / layout->pieces,
-                        .skipped = number % layout->pieces * layout->piece_rows};
-    piece.first = piece.unit_row * layout->unit_rows + piece.skipped;
-    piece.rows = layout->unit_rows - piece.skipped;
-    if (piece.rows > layout->piece_rows)
-        piece.rows = layout->piece_rows;
-    if (piece.rows > source->base.format.height - piece.first)
-        piece.rows = source->base.format.height - piece.first;
-    return piece;
+    const uint64_t skipped = number % layout->pieces * layout->piece_rows;
+    const uint64_t first = number / layout->pieces * layout->unit_rows + skipped;
+    const uint64_t of_unit = layout->unit_rows - skipped, left = source->base.format.height - first;
+    const uint64_t rows = of_unit < layout->piece_rows ? of_unit : layout->piece_rows;
+    return (gf_tiff_job){.first = first, .rows = rows < left ? rows : left, .skipped = skipped};
 }
 
 /* Return the number of the piece with a row. */
@@ -99,62 +88,72 @@ static uint64_t piece_of(const tiff_source *source, uint64_t y) {
     return y / layout->unit_rows * layout->pieces + y % layout->unit_rows / layout->piece_rows;
 }
 
-/* Return the units of one plane that the group has; the last group has fewer. */
-static uint64_t group_used(const tiff_group *group) {
-    const tiff_source *source = group->source;
-    const uint64_t last = piece_of(source, group->first + group->rows - 1);
-    return (last + 1 - group->number * source->layout.group_pieces) * source->layout.across;
+/* Find a unit in the file. Return false if its place cannot be read. */
+static bool source_find_unit(const tiff_source *source, gf_tiff_job *job) {
+    const gf_tiff_library *library = source->file.libtiff;
+    TIFF *tiff = source->handle.tiff;
+    int failed = 0, failed_bytes = 0;
+    job->offset = library->TIFFGetStrileOffsetWithErr(tiff, job->number, &failed);
+    job->bytes = library->TIFFGetStrileByteCountWithErr(tiff, job->number, &failed_bytes);
+    return !failed && !failed_bytes;
 }
 
 /* Describe unit `index` of a group: planes of a unit are consecutive. */
-static gf_tiff_job group_job(const tiff_group *group, uint64_t index) {
-    const tiff_source *source = group->source;
+static gf_status group_job(const tiff_group *group, uint64_t index, gf_tiff_job *job,
+                           gf_error *error) {
+    tiff_source *source = group->source;
     const gf_tiff_layout *layout = &source->layout;
     const gf_format *format = &source->base.format;
     const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
     const uint64_t position = index / layout->planes, plane = index % layout->planes;
-    const tiff_piece piece =
-        piece_at(source, group->number * layout->group_pieces + position / layout->across);
     const uint64_t column = position % layout->across, x = column * layout->unit_width;
-    return (gf_tiff_job){
-        .unit = group->units[index],
-        .number = (uint32_t)((plane * layout->down + piece.unit_row) * layout->across + column),
-        .plane = (uint32_t)plane,
-        .first = piece.first,
-        .rows = piece.rows,
-        .skipped = piece.skipped,
-        .width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width,
-        .to = group->data + (piece.first - group->first) * group->stride + x * pixel,
-        .stride = group->stride};
+    gf_status status = GF_OK;
+    *job = piece_at(source, group->number * layout->group_pieces + position / layout->across);
+    const uint64_t row = plane * layout->down + job->first / layout->unit_rows;
+    job->number = (uint32_t)(row * layout->across + column);
+    job->plane = (uint32_t)plane;
+    job->width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width;
+    job->to = group->data + (job->first - group->first) * group->stride + x * pixel;
+    job->stride = group->stride;
+    pthread_mutex_lock(&source->lock);
+    gf_tiff_handle_clear(&source->handle);
+    if (!source_find_unit(source, job))
+        status = gf_tiff_handle_fail(&source->handle, error);
+    pthread_mutex_unlock(&source->lock);
+    return status;
 }
 
 /* Decode some units. */
 static void group_run(void *context, uint32_t task, uint32_t thread) {
     tiff_group *group = context;
     tiff_source *source = group->source;
-    const uint64_t planes = source->layout.planes, used = group_used(group) * planes;
-    const uint64_t first = task * source->per_task * planes;
+    gf_tiff_worker *worker = &source->workers[thread];
+    const uint64_t planes = source->layout.planes, units = group->units * planes;
+    const uint64_t first = task * source->per_task * planes, left = units - first;
     const uint64_t end =
-        used - first < source->per_task * planes ? used : first + source->per_task * planes;
+        left < source->per_task * planes ? units : first + source->per_task * planes;
     const uint32_t together = gf_tiff_units_together(&source->layout);
     const uint64_t began = gf_thread_ns();
     gf_error error = {0};
     gf_status status = GF_OK;
-    source->workers[thread].damaged = 0;
+    worker->damaged = 0;
     if (source->decode_ns / 1000000000 > source->max_seconds)
         status = gf_fail(&error, GF_FAILED,
                          "%s: decoding exceeds the limit of %" PRIu64
                          " seconds for its size; raise it with --max-seconds",
                          source->file.input.name, source->max_seconds);
-    for (uint64_t i = first, n; i < end && !status; i += n) {
-        n = end - i < together ? end - i : together;
-        const gf_tiff_job jobs[2] = {group_job(group, i), group_job(group, i + n - 1)};
+    for (uint64_t i = first; i < end && !status;) {
+        gf_tiff_job jobs[2];
+        uint32_t count = 0;
         if (atomic_load_explicit(&source->stop, memory_order_relaxed))
             return;
-        status = gf_tiff_units_decode(&source->workers[thread], jobs, (uint32_t)n, &error);
+        for (; count < together && i < end && !status; i++)
+            status = group_job(group, i, &jobs[count++], &error);
+        if (!status)
+            status = gf_tiff_units_decode(worker, jobs, count, &error);
     }
     source->decode_ns += gf_thread_ns() - began;
-    group->damaged += source->workers[thread].damaged;
+    group->damaged += worker->damaged;
     if (!status)
         return;
     pthread_mutex_lock(&source->lock);
@@ -163,27 +162,6 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
         group->error = error;
     }
     pthread_mutex_unlock(&source->lock);
-}
-
-/* Find a unit in the file. Return false if its place cannot be read. */
-static bool source_find_unit(const tiff_source *source, uint32_t number, gf_tiff_unit *unit) {
-    const gf_tiff_library *library = source->file.libtiff;
-    int failed = 0, failed_bytes = 0;
-    unit->offset = library->TIFFGetStrileOffsetWithErr(source->handle.tiff, number, &failed);
-    unit->bytes =
-        library->TIFFGetStrileByteCountWithErr(source->handle.tiff, number, &failed_bytes);
-    return !failed && !failed_bytes;
-}
-
-/* Find the units of a group in the file. */
-static gf_status group_locate(tiff_group *group, gf_error *error) {
-    tiff_source *source = group->source;
-    const uint64_t units = group_used(group) * source->layout.planes;
-    gf_tiff_handle_clear(&source->handle);
-    for (uint64_t i = 0; i < units; i++)
-        if (!source_find_unit(source, group_job(group, i).number, &group->units[i]))
-            return gf_tiff_handle_fail(&source->handle, error);
-    return GF_OK;
 }
 
 /* ---- the ring of groups ---------------------------------------------------------------------- */
@@ -199,54 +177,49 @@ static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
                : piece_at(source, number * source->layout.group_pieces).first;
 }
 
-/* Choose the memory for the rows of a group: the announced memory if it contains all of them. */
-static gf_status group_place(tiff_group *group, gf_error *error) {
-    tiff_source *source = group->source;
-    unsigned char **own = &source->groups[group->number % source->own_slots].own;
-    const gf_announced place =
-        gf_announced_rows(&source->announced, source->announced.released, group->first);
-    group->stride = gf_row_bytes(&source->base.format);
-    group->data = *own;
-    if (place.end >= group->first + group->rows &&
-        (place.stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
-        group->stride = place.stride;
-        group->data = place.to;
-    } else if (!*own) {
-        group->data = *own = gf_alloc_pages((size_t)source->group_bytes);
-    }
-    return group->data ? GF_OK
-                       : gf_fail_memory(error, source->file.input.name, source->group_bytes,
-                                        "strips or tiles");
-}
-
-/* Start to decode the next group. A failure is stored in the group. */
+/* Start to decode the next group, in announced memory if it contains all rows. A failure is stored
+ * in the group. */
 static void ring_submit(tiff_source *source) {
     tiff_group *group = ring_group(source, source->end);
-    group->number = source->end++;
-    group->first = ring_first_row(source, group->number);
-    group->rows = ring_first_row(source, group->number + 1) - group->first;
+    unsigned char **own = &source->groups[source->end % source->own_slots].own;
+    const gf_tiff_layout *layout = &source->layout;
+    const uint64_t number = source->end++, first = ring_first_row(source, number);
+    const uint64_t rows = ring_first_row(source, number + 1) - first;
+    const gf_announced place =
+        gf_announced_rows(&source->announced, source->announced.released, first);
+    const size_t row = gf_row_bytes(&source->base.format);
+    const bool announced =
+        place.end >= first + rows && (place.stride == row || !gf_tiff_units_are_direct(layout));
+    if (!announced && !*own)
+        *own = gf_alloc_pages((size_t)source->group_rows * row);
+    group->number = number;
+    group->first = first;
+    group->rows = rows;
+    group->units =
+        (piece_of(source, first + rows - 1) + 1 - number * layout->group_pieces) * layout->across;
+    group->data = announced ? place.to : *own;
+    group->stride = announced ? place.stride : row;
     group->failed = NO_TASK;
     group->damaged = 0;
     group->work = (gf_work){.run = group_run, .context = group};
-    if (group_place(group, &group->error) || group_locate(group, &group->error))
+    if (group->data) {
+        group->work.count = (uint32_t)gf_ceil_div(group->units, source->per_task);
+    } else {
         group->failed = 0;
-    else
-        group->work.count = (uint32_t)gf_ceil_div(group_used(group), source->per_task);
+        gf_set_memory_error(&group->error, source->file.input.name, source->group_rows * row,
+                            "strips or tiles");
+    }
     if (source->pool)
         gf_pool_submit(source->pool, &group->work);
     for (uint32_t i = 0; !source->pool && i < group->work.count && group->failed == NO_TASK; i++)
         group_run(group, i, 0);
 }
 
-static void ring_wait(tiff_source *source, const tiff_group *group) {
-    if (source->pool && group->work.count != 0)
-        gf_pool_wait(source->pool, &ring_group(source, group->number)->work);
-}
-
-/* Wait until no group is being decoded, and empty the ring. */
-static void ring_clear(tiff_source *source) {
-    for (; source->head < source->end; source->head++)
-        ring_wait(source, ring_group(source, source->head));
+/* Wait until the groups before one are decoded, and remove them. */
+static void ring_advance(tiff_source *source, uint64_t number) {
+    for (; source->head < number; source->head++)
+        if (source->pool)
+            gf_pool_wait(source->pool, &ring_group(source, source->head)->work);
 }
 
 /* Return true if the memory of the next group will be announced: it is not decoded before, as its
@@ -268,18 +241,19 @@ static uint32_t ring_limit(const tiff_source *source) {
 static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     const uint64_t wanted = piece_of(source, source->y) / source->layout.group_pieces;
     if (wanted < source->head || wanted >= source->end) {
-        ring_clear(source);
+        ring_advance(source, source->end);
         source->head = source->end = wanted;
     }
-    for (; source->head < wanted; source->head++)
-        ring_wait(source, ring_group(source, source->head));
+    ring_advance(source, wanted);
     while (source->end < source->group_count && source->end < source->head + ring_limit(source) &&
            (source->end <= wanted || !ring_waits_for_memory(source)))
         ring_submit(source);
     tiff_group *group = ring_group(source, wanted);
-    const double began = gf_now();
-    ring_wait(source, group);
-    source->seconds -= source->pool ? gf_now() - began : 0;
+    if (source->pool) {
+        const double began = gf_now();
+        gf_pool_wait(source->pool, &group->work);
+        source->seconds -= gf_now() - began;
+    }
     if (wanted >= source->counted) {
         source->damaged += group->damaged;
         source->counted = wanted + 1;
@@ -289,27 +263,20 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static uint64_t memory_group(const tiff_source *source) {
-    return source->group_bytes + source->group_units * source->layout.planes * sizeof(gf_tiff_unit);
-}
-
 /* Allocate what the threads need. */
 static gf_status memory_allocate(tiff_source *source, gf_error *error) {
-    const char *name = source->file.input.name;
-    const size_t units = (size_t)(source->group_units * source->layout.planes);
     source->groups = calloc(source->slots, sizeof *source->groups);
     source->workers = calloc(source->threads, sizeof *source->workers);
     bool complete = source->groups && source->workers;
-    for (uint32_t i = 0; complete && i < source->slots; i++) {
+    for (uint32_t i = 0; complete && i < source->slots; i++)
         source->groups[i].source = source;
-        source->groups[i].units = calloc(units, sizeof(gf_tiff_unit));
-        complete = source->groups[i].units;
-    }
     for (uint32_t i = 0; complete && i < source->threads; i++)
         complete = gf_tiff_worker_open(&source->workers[i], &source->file, &source->layout,
                                        &source->base.format);
     if (!complete)
-        return gf_fail_memory(error, name, memory_group(source), "strips or tiles");
+        return gf_fail_memory(error, source->file.input.name,
+                              source->group_rows * gf_row_bytes(&source->base.format),
+                              "strips or tiles");
     return source->threads > 1 ? gf_pool_open(source->threads, &source->pool, error) : GF_OK;
 }
 
@@ -318,26 +285,18 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     gf_tiff_layout *layout = &source->layout;
     const size_t target = limits->segment ? limits->segment : GROUP_BYTES;
     const size_t row = gf_row_bytes(&source->base.format);
-    layout->piece_rows = layout->unit_rows;
-    layout->pieces = layout->group_pieces = 1;
-    if (layout->compression == COMPRESSION_NONE && !layout->tiled) {
-        layout->piece_rows = target / row + 1;
-        if (layout->piece_rows > layout->unit_rows)
-            layout->piece_rows = layout->unit_rows;
-        layout->pieces = gf_ceil_div(layout->unit_rows, layout->piece_rows);
-    }
-    if (layout->pieces == 1)
-        layout->group_pieces = target / row / layout->piece_rows + 1;
-    if (layout->group_pieces > layout->down)
-        layout->group_pieces = layout->down;
+    const bool cut = layout->compression == COMPRESSION_NONE && !layout->tiled;
+    layout->piece_rows =
+        cut && target / row < layout->unit_rows ? target / row + 1 : layout->unit_rows;
+    layout->pieces = gf_ceil_div(layout->unit_rows, layout->piece_rows);
+    const uint64_t wanted = layout->pieces == 1 ? target / row / layout->piece_rows + 1 : 1;
+    layout->group_pieces = wanted < layout->down ? wanted : layout->down;
     assert(layout->group_pieces != 0);
-    const gf_format *format = &source->base.format;
-    const uint64_t rows = layout->group_pieces * layout->piece_rows;
-    source->group_rows = rows < format->height ? rows : format->height;
-    source->group_bytes = source->group_rows * row;
-    source->group_units = layout->group_pieces * layout->across;
-    source->group_count = piece_of(source, format->height - 1) / layout->group_pieces + 1;
-    const uint64_t group = memory_group(source),
+    const uint64_t height = source->base.format.height,
+                   rows = layout->group_pieces * layout->piece_rows;
+    source->group_rows = rows < height ? rows : height;
+    source->group_count = piece_of(source, height - 1) / layout->group_pieces + 1;
+    const uint64_t units = layout->group_pieces * layout->across, group = source->group_rows * row,
                    worker = source->file.tags.bytes + gf_tiff_worker_bytes(layout);
     const uint64_t share = limits->max_memory / MEMORY_SHARE;
     const gf_status status =
@@ -349,9 +308,9 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     source->per_task = target / GROUP_TASKS / unit + 1;
     /* Units that are decoded together are in one task, unless threads would have nothing to do. */
     if (source->per_task == 1 && layout->planes == 1 &&
-        source->group_units * source->group_count >= 4 * (uint64_t)limits->threads)
+        units * source->group_count >= 4 * (uint64_t)limits->threads)
         source->per_task = gf_tiff_units_together(layout);
-    const uint64_t tasks = gf_ceil_div(source->group_units, source->per_task);
+    const uint64_t tasks = gf_ceil_div(units, source->per_task);
     const uint64_t all = tasks * source->group_count;
     source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
     source->slots = source->own_slots = 1;
@@ -412,7 +371,7 @@ static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
     tiff_source *source = (tiff_source *)base;
     const char *name = source->file.input.name;
     const uint64_t damaged = source->damaged, rows = base->format.height;
-    ring_clear(source);
+    ring_advance(source, source->end);
     if (!source->file.data)
         gf_input_seek(&source->file.input, source->file.size);
     base->bytes = source->file.size;
@@ -433,7 +392,7 @@ static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
 static void tiff_source_cancel(gf_source *base) {
     tiff_source *source = (tiff_source *)base;
     atomic_store_explicit(&source->stop, true, memory_order_relaxed);
-    ring_clear(source);
+    ring_advance(source, source->end);
     base->bytes = source->file.size;
 }
 
@@ -441,10 +400,8 @@ static void tiff_source_close(gf_source *base) {
     tiff_source *source = (tiff_source *)base;
     atomic_store_explicit(&source->stop, true, memory_order_relaxed);
     gf_pool_close(source->pool); /* before the buffers */
-    for (uint32_t i = 0; source->groups && i < source->slots; i++) {
+    for (uint32_t i = 0; source->groups && i < source->slots; i++)
         free(source->groups[i].own);
-        free(source->groups[i].units);
-    }
     for (uint32_t i = 0; source->workers && i < source->threads; i++)
         gf_tiff_worker_close(&source->workers[i]);
     gf_tiff_handle_close(&source->handle);
@@ -459,7 +416,7 @@ static void tiff_source_close(gf_source *base) {
 
 static void tiff_source_seek(gf_source *base, uint64_t y) {
     tiff_source *source = (tiff_source *)base;
-    ring_clear(source); /* groups may be in memory of the caller */
+    ring_advance(source, source->end); /* groups may be in memory of the caller */
     source->announced = (gf_announcements){.count = 0};
     source->y = y;
 }
@@ -474,6 +431,28 @@ static void tiff_source_shrink(gf_source *base) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Read a whole pipe into file->data, at most max_memory bytes. */
+static gf_status tiff_load_pipe(gf_tiff_file *file, gf_error *error) {
+    static const char what[] = "a TIFF from a pipe";
+    gf_status status = GF_OK;
+    while (file->size == file->capacity && !status) {
+        const uint64_t capacity = file->capacity ? 2 * file->capacity : 1 << 16;
+        const bool crossed = capacity > file->max_memory && file->size < file->max_memory;
+        size_t got = 0;
+        file->capacity = crossed ? file->max_memory : capacity;
+        if (gf_check_memory(file->capacity, file->max_memory, file->input.name, what, error))
+            return GF_FAILED;
+        unsigned char *data = realloc(file->data, file->capacity);
+        if (!data)
+            return gf_fail_memory(error, file->input.name, file->capacity, what);
+        file->data = data;
+        status = gf_input_read(&file->input, data + file->size, file->capacity - file->size, &got,
+                               error);
+        file->size += got;
+    }
+    return status;
+}
+
 /* Return true if all rows are stored one after the other, as they are used. Set the offset of the
  * first one. */
 static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
@@ -486,14 +465,12 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     for (uint64_t i = 0; i < layout->down; i++) {
         const uint64_t rows = left < layout->unit_rows ? left : layout->unit_rows;
         const uint64_t bytes = rows * layout->unit_row_bytes;
-        gf_tiff_unit unit;
-        if (!source_find_unit(source, (uint32_t)i, &unit) || unit.offset == 0 ||
-            unit.bytes < bytes || (i != 0 && unit.offset != next) ||
-            unit.offset > INT64_MAX - bytes)
+        gf_tiff_job job = {.number = (uint32_t)i};
+        if (!source_find_unit(source, &job) || job.offset == 0 || job.bytes < bytes ||
+            (i != 0 && job.offset != next) || job.offset > INT64_MAX - bytes)
             return false;
-        if (i == 0)
-            first = unit.offset;
-        next = unit.offset + bytes;
+        first = i ? first : job.offset;
+        next = job.offset + bytes;
         left -= rows;
     }
     *start = first;
@@ -570,13 +547,11 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     gf_tiff_layout *layout = &source->layout;
     const uint64_t page = limits->page ? limits->page : 1;
     uint64_t pages = 0;
-    gf_status status = gf_tiff_load(&file->libtiff, file->input.name, error);
+    gf_status status;
     *start = 0;
-    if (!status && file->input.regular && file->input.size != 0)
-        file->size = file->input.size;
-    else if (!status)
-        status = gf_tiff_load_pipe(file, error);
-    if (status)
+    file->size = file->input.regular ? file->input.size : 0;
+    if ((status = gf_tiff_load(&file->libtiff, file->input.name, error)) ||
+        (file->size == 0 && (status = tiff_load_pipe(file, error))))
         return status;
     const gf_ifd_file bytes = {gf_tiff_read_at, file, file->size, file->input.name, NULL};
     /* A page that is not a directory may be an image of a stack. */

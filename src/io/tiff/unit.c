@@ -221,12 +221,12 @@ static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job,
 
 /* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
 static bool unit_is_sparse(const gf_tiff_job *job) {
-    return job->unit.offset == 0 && job->unit.bytes == 0;
+    return job->offset == 0 && job->bytes == 0;
 }
 
 /* Reject a unit that has only one of offset and size. */
 static gf_status unit_check(const gf_tiff_worker *worker, const gf_tiff_job *job, gf_error *error) {
-    return (job->unit.offset == 0) == (job->unit.bytes == 0)
+    return (job->offset == 0) == (job->bytes == 0)
                ? GF_OK
                : unit_fail(worker, job, "a strip or tile without data", error);
 }
@@ -236,7 +236,7 @@ static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *bu
                                const gf_tiff_job *job, gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
     const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
-    const uint64_t size = job->unit.bytes < max ? job->unit.bytes : max;
+    const uint64_t size = job->bytes < max ? job->bytes : max;
     if (!buffers->raw || size > buffers->raw_bytes) {
         free(buffers->raw);
         buffers->raw_bytes = 0;
@@ -249,7 +249,7 @@ static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *bu
     }
     buffers->raw_size = size;
     memset(buffers->raw + size, 0, RAW_PADDING);
-    return unit_read(worker, job, buffers->raw, size, job->unit.offset, error);
+    return unit_read(worker, job, buffers->raw, size, job->offset, error);
 }
 
 /* Read the rows of an uncompressed unit and convert them to native byte order. */
@@ -258,11 +258,11 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
     const gf_tiff_layout *layout = worker->layout;
     const uint64_t start = job->skipped * layout->unit_row_bytes;
     const uint64_t bytes = rows * layout->unit_row_bytes;
-    if (job->unit.bytes < start || job->unit.bytes - start < bytes)
+    if (job->bytes < start || job->bytes - start < bytes)
         return unit_fail(worker, job, "too few bytes", error);
-    if (job->unit.offset > UINT64_MAX - start)
+    if (job->offset > UINT64_MAX - start)
         return unit_fail(worker, job, "invalid offset", error);
-    const gf_status status = unit_read(worker, job, to, bytes, job->unit.offset + start, error);
+    const gf_status status = unit_read(worker, job, to, bytes, job->offset + start, error);
     if (status)
         return status;
     if (layout->reversed)

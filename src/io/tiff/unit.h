@@ -5,21 +5,16 @@
 #include "io/flate/inflate.h"
 #include "io/tiff/layout.h"
 
-/* Place of a unit in the file. */
-typedef struct gf_tiff_unit {
-    uint64_t offset, bytes;
-} gf_tiff_unit;
-
 /* A unit to decode, or some of its rows if it is not compressed. */
 typedef struct gf_tiff_job {
-    gf_tiff_unit unit;
-    uint32_t number;      /* of the unit in the file */
-    uint32_t plane;       /* channel of its samples; 0 if there is one plane */
-    uint64_t first, rows; /* rows of the image */
-    uint64_t skipped;     /* rows of the unit before them */
-    uint64_t width;       /* pixels per row that belong to the image */
-    unsigned char *to;    /* place of the first pixel */
-    size_t stride;        /* bytes from row to row of the image in memory */
+    uint64_t offset, bytes; /* in the file */
+    uint32_t number;        /* of the unit in the file */
+    uint32_t plane;         /* channel of its samples; 0 if there is one plane */
+    uint64_t first, rows;   /* rows of the image */
+    uint64_t skipped;       /* rows of the unit before them */
+    uint64_t width;         /* pixels per row that belong to the image */
+    unsigned char *to;      /* place of the first pixel */
+    size_t stride;          /* bytes from row to row of the image in memory */
 } gf_tiff_job;
 
 /* Buffers for one unit. A thread has two of them. */
