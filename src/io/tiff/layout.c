@@ -294,15 +294,16 @@ static const char *layout_codec(const gf_tiff_file *file, uint16_t compression) 
 
 /* Check that libtiff has the codec. Those that are rarely used, and less tested than the others,
  * are for trusted files. */
-static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compression, bool trusted,
-                                    gf_error *error) {
+static gf_status layout_check_codec(const gf_tiff_file *file, const gf_tiff_layout *layout,
+                                    bool trusted, gf_error *error) {
+    const uint16_t compression = layout->compression;
     static const uint16_t usual[] = {
         COMPRESSION_LZW,  COMPRESSION_PACKBITS, COMPRESSION_DEFLATE, COMPRESSION_ZSTD,
         COMPRESSION_JPEG, COMPRESSION_LERC,     COMPRESSION_NONE,    COMPRESSION_ADOBE_DEFLATE};
     if (compression == COMPRESSION_OJPEG)
         return layout_fail(file, "old-style JPEG compression", "tiff2rgba -n in.tif out.tif",
                            error);
-    trusted = trusted || gf_tiff_is_fax(compression);
+    trusted = trusted || layout->fax;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         trusted = trusted || compression == usual[i];
     const bool known = file->libtiff->TIFFIsCODECConfigured(compression);
@@ -361,7 +362,7 @@ static gf_status layout_check_type(const gf_tiff_file *file, gf_tiff_layout *lay
                            error);
     if (sample_format > SAMPLEFORMAT_COMPLEXIEEEFP)
         return layout_fail_damaged(file, "unknown sample format", error);
-    if (gf_tiff_is_fax(layout->compression) && bits != 1)
+    if (layout->fax && bits != 1)
         return layout_fail_damaged(file, "CCITT data with more than one bit per sample", error);
     const bool whole = bits == 16 || bits == 32 || bits == 64 || (bits == 8 && layout->kind != 'f');
     const bool small = bits == 1 || bits == 2 || bits == 4, packed = bits > 8 && bits < 16;
@@ -479,13 +480,30 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
                : GF_OK;
 }
 
+/* Choose how units are decoded. */
+static void layout_set_decoder(gf_tiff_layout *layout) {
+    const uint32_t bits = layout->bits;
+    const bool deflate = layout->compression == COMPRESSION_ADOBE_DEFLATE ||
+                         layout->compression == COMPRESSION_DEFLATE;
+    const bool horizontal = layout->predictor == PREDICTOR_HORIZONTAL, whole = bits % 8 == 0,
+               floating = layout->predictor == PREDICTOR_FLOATINGPOINT;
+    layout->step = layout->planes == 1 ? layout->samples : 1;
+    layout->inflates =
+        deflate && !layout->reversed &&
+        (layout->predictor == PREDICTOR_NONE ||
+         (layout->step <= GF_MAX_CHANNELS && ((horizontal && whole && bits <= 32) ||
+                                              (floating && layout->kind == 'f' && bits == 32))));
+    layout->direct = !layout->inflates && !layout->fax && !layout->tiled && layout->planes == 1 &&
+                     whole && !layout->palette;
+}
+
 /* Guess the colours of a file without the tag, as libtiff does. */
 static gf_status layout_guess_colors(const gf_tiff_file *file, gf_tiff_layout *layout,
                                      gf_error *error) {
     const uint64_t colors = layout->samples - file->tags.extras;
-    layout->photometric = colors == 3                           ? PHOTOMETRIC_RGB
-                          : gf_tiff_is_fax(layout->compression) ? PHOTOMETRIC_MINISWHITE
-                                                                : PHOTOMETRIC_MINISBLACK;
+    layout->photometric = colors == 3   ? PHOTOMETRIC_RGB
+                          : layout->fax ? PHOTOMETRIC_MINISWHITE
+                                        : PHOTOMETRIC_MINISBLACK;
     return colors == 1 || colors == 3
                ? GF_OK
                : layout_fail(file, "undeclared colours",
@@ -510,7 +528,10 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &layout->compression);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
-    gf_status status = layout_check_codec(file, layout->compression, limits->no_sandbox, error);
+    layout->fax = (layout->compression >= COMPRESSION_CCITTRLE &&
+                   layout->compression <= COMPRESSION_CCITTFAX4) ||
+                  layout->compression == COMPRESSION_CCITTRLEW;
+    gf_status status = layout_check_codec(file, layout, limits->no_sandbox, error);
     if (status)
         return status;
     if (!library->TIFFGetField(tiff, TIFFTAG_PREDICTOR, &layout->predictor))
@@ -542,7 +563,9 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
         format->channels = layout->samples * layout->bytes;
         format->type = GF_U8;
     }
-    return layout_set_units(handle, layout, format, error);
+    status = layout_set_units(handle, layout, format, error);
+    layout_set_decoder(layout);
+    return status;
 }
 
 void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,

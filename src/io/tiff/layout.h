@@ -54,6 +54,7 @@ typedef struct gf_tiff_handle {
 typedef struct gf_tiff_layout {
     uint16_t bits, compression, predictor, photometric, extra;
     uint16_t samples; /* per pixel */
+    uint32_t step;    /* samples of a pixel in a unit */
     uint16_t planes;  /* 1: samples of a pixel are consecutive; otherwise one plane per sample */
     bool tiled;
     char kind;      /* of samples, as in gf_samples */
@@ -63,8 +64,11 @@ typedef struct gf_tiff_layout {
     bool raw;       /* rows of the source are gf_samples */
     bool inverted;  /* 0 is white */
     bool palette;
-    bool little;     /* byte order */
-    bool reversed;   /* the first bit of a byte is its lowest */
+    bool little;   /* byte order */
+    bool reversed; /* the first bit of a byte is its lowest */
+    bool fax;      /* CCITT compression */
+    bool inflates; /* two units are decoded at a time, without libtiff: Deflate in its usual form */
+    bool direct;   /* units are decoded to their place, where rows may not have padding */
     bool associated; /* the alpha channel is associated (premultiplied) */
     uint64_t unit_width, unit_rows;
     uint64_t across, down;        /* units per row and column of units, in one plane */
@@ -75,11 +79,6 @@ typedef struct gf_tiff_layout {
     uint64_t pieces;       /* per unit */
     uint64_t group_pieces; /* pieces per group, vertically */
 } gf_tiff_layout;
-
-static inline bool gf_tiff_is_fax(uint16_t compression) {
-    return (compression >= COMPRESSION_CCITTRLE && compression <= COMPRESSION_CCITTFAX4) ||
-           compression == COMPRESSION_CCITTRLEW;
-}
 
 /* Return ceil(a / b). */
 static inline uint64_t gf_ceil_div(uint64_t a, uint64_t b) {

@@ -132,7 +132,6 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
     const uint64_t first = task * source->per_task * planes, left = units - first;
     const uint64_t end =
         left < source->per_task * planes ? units : first + source->per_task * planes;
-    const uint32_t together = gf_tiff_units_together(&source->layout);
     const uint64_t began = gf_thread_ns();
     gf_error error = {0};
     gf_status status = GF_OK;
@@ -147,7 +146,7 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
         uint32_t count = 0;
         if (atomic_load_explicit(&source->stop, memory_order_relaxed))
             return;
-        for (; count < together && i < end && !status; i++)
+        for (; count < 1u + source->layout.inflates && i < end && !status; i++)
             status = group_job(group, i, &jobs[count++], &error);
         if (!status)
             status = gf_tiff_units_decode(worker, jobs, count, &error);
@@ -188,8 +187,7 @@ static void ring_submit(tiff_source *source) {
     const gf_announced place =
         gf_announced_rows(&source->announced, source->announced.released, first);
     const size_t row = gf_row_bytes(&source->base.format);
-    const bool announced =
-        place.end >= first + rows && (place.stride == row || !gf_tiff_units_are_direct(layout));
+    const bool announced = place.end >= first + rows && (place.stride == row || !layout->direct);
     if (!announced && !*own)
         *own = gf_alloc_pages((size_t)source->group_rows * row);
     group->number = number;
@@ -309,12 +307,12 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     /* Units that are decoded together are in one task, unless threads would have nothing to do. */
     if (source->per_task == 1 && layout->planes == 1 &&
         units * source->group_count >= 4 * (uint64_t)limits->threads)
-        source->per_task = gf_tiff_units_together(layout);
+        source->per_task = 1 + layout->inflates;
     const uint64_t tasks = gf_ceil_div(units, source->per_task);
     const uint64_t all = tasks * source->group_count;
     source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
     source->slots = source->own_slots = 1;
-    if (layout->pieces == 1 && !gf_tiff_units_are_direct(layout))
+    if (layout->pieces == 1 && !layout->direct)
         source->base.rows_together = source->group_rows;
     source->base.groups = 1;
     while (source->threads > 1 && group + source->threads * worker > share)
@@ -460,7 +458,7 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     const gf_tiff_layout *layout = &source->layout;
     uint64_t first = 0, next = 0, left = source->base.format.height;
     if (layout->compression != COMPRESSION_NONE || layout->reversed || layout->inverted ||
-        !gf_tiff_is_direct(layout) || source->file.data || layout->down > MAX_STRIPS)
+        !layout->direct || source->file.data || layout->down > MAX_STRIPS)
         return false;
     for (uint64_t i = 0; i < layout->down; i++) {
         const uint64_t rows = left < layout->unit_rows ? left : layout->unit_rows;

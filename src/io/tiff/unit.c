@@ -24,34 +24,14 @@ enum {
     ZLIB_TAIL = 4
 };
 
-/* Return the samples of a pixel in a unit. */
-static uint32_t unit_step(const gf_tiff_layout *layout) {
-    return layout->planes == 1 ? layout->samples : 1;
-}
-
-/* Return true if units are decoded here: in their usual form. */
-static bool unit_inflates(const gf_tiff_layout *layout) {
-    const uint32_t bits = layout->bits;
-    const bool deflate = layout->compression == COMPRESSION_ADOBE_DEFLATE ||
-                         layout->compression == COMPRESSION_DEFLATE;
-    const bool predicted =
-        layout->predictor == PREDICTOR_NONE ||
-        (layout->predictor == PREDICTOR_HORIZONTAL && (bits == 8 || bits == 16 || bits == 32)) ||
-        (layout->predictor == PREDICTOR_FLOATINGPOINT && layout->kind == 'f' && bits == 32);
-    return deflate && predicted && !layout->reversed &&
-           (layout->predictor == PREDICTOR_NONE || unit_step(layout) <= GF_MAX_CHANNELS);
-}
-
 /* Return the bytes of a decoded unit, or of a piece if it is not compressed. */
 static uint64_t unit_bytes(const gf_tiff_layout *layout) {
     return layout->piece_rows * layout->unit_row_bytes;
 }
 
-/* Return the rows of a unit to decode: those of the image, and also the other rows of a tile if
- * they are part of a checksum or cannot be omitted. */
-static uint64_t unit_stored_rows(const gf_tiff_layout *layout, const gf_tiff_job *job) {
-    const bool whole = unit_inflates(layout) || layout->compression >= COMPRESSION_LERC;
-    return layout->tiled && whole ? layout->piece_rows : job->rows;
+/* Return the bytes of gf_tiff_worker.row. */
+static uint64_t unit_row_memory(const gf_tiff_layout *layout) {
+    return 2 * layout->unit_row_bytes + layout->unit_width;
 }
 
 static gf_status unit_fail(const gf_tiff_worker *worker, const gf_tiff_job *job, const char *what,
@@ -118,8 +98,8 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
         unpack_bits(worker->row, samples, pixels, layout->bits, factor);
         samples = worker->row;
     } else if (packed) {
-        unpack_words(worker->row, samples, pixels * unit_step(layout), layout,
-                     layout->inverted && job->plane == 0 ? unit_step(layout) : 0);
+        unpack_words(worker->row, samples, pixels * layout->step, layout,
+                     layout->inverted && job->plane == 0 ? layout->step : 0);
         samples = worker->row;
     }
     if (layout->palette) {
@@ -127,15 +107,16 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
             memcpy(row + i * pixel, layout->colors[samples[i]], pixel);
         return;
     }
+    unsigned char *to = row + job->plane * sample;
     if (layout->planes == 1) {
         if (samples != row)
             memcpy(row, samples, (size_t)(pixels * pixel));
-    } else if (sample == 1) {
-        place_plane(row + job->plane, samples, pixels, pixel, 1);
-    } else if (sample == 2) {
-        place_plane(row + job->plane * sample, samples, pixels, pixel, 2);
+    } else if (sample <= 2) {
+        sample == 1 ? place_plane(to, samples, pixels, pixel, 1)
+                    : place_plane(to, samples, pixels, pixel, 2);
     } else {
-        place_plane(row + job->plane * sample, samples, pixels, pixel, sample == 4 ? 4 : 8);
+        sample == 4 ? place_plane(to, samples, pixels, pixel, 4)
+                    : place_plane(to, samples, pixels, pixel, 8);
     }
     if (layout->inverted && job->plane == 0 && !packed)
         invert_samples(row, pixels, layout->samples, type);
@@ -185,7 +166,7 @@ static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_t
     const gf_tiff_layout *layout = worker->layout;
     const bool whole = layout->bits % 8 == 0;
     const bool swapped = whole && layout->bits > 8 && layout->little != gf_host_is_little();
-    const uint32_t step = unit_step(layout);
+    const uint32_t step = layout->step;
     const bool placed = layout->planes == 1 && whole && !layout->palette;
     /* The bytes of floats are those of a whole row of the unit. */
     const bool floats = layout->predictor == PREDICTOR_FLOATINGPOINT;
@@ -224,19 +205,14 @@ static bool unit_is_sparse(const gf_tiff_job *job) {
     return job->offset == 0 && job->bytes == 0;
 }
 
-/* Reject a unit that has only one of offset and size. */
-static gf_status unit_check(const gf_tiff_worker *worker, const gf_tiff_job *job, gf_error *error) {
-    return (job->offset == 0) == (job->bytes == 0)
-               ? GF_OK
-               : unit_fail(worker, job, "a strip or tile without data", error);
-}
-
 /* Read the compressed bytes of a unit. */
 static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
                                const gf_tiff_job *job, gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
     const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
     const uint64_t size = job->bytes < max ? job->bytes : max;
+    if (job->offset == 0 || job->bytes == 0)
+        return unit_fail(worker, job, "a strip or tile without data", error);
     if (!buffers->raw || size > buffers->raw_bytes) {
         free(buffers->raw);
         buffers->raw_bytes = 0;
@@ -253,16 +229,17 @@ static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *bu
 }
 
 /* Read the rows of an uncompressed unit and convert them to native byte order. */
-static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
-                           unsigned char *to, gf_error *error) {
+static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                           gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
     const uint64_t start = job->skipped * layout->unit_row_bytes;
-    const uint64_t bytes = rows * layout->unit_row_bytes;
-    if (job->bytes < start || job->bytes - start < bytes)
-        return unit_fail(worker, job, "too few bytes", error);
-    if (job->offset > UINT64_MAX - start)
-        return unit_fail(worker, job, "invalid offset", error);
-    const gf_status status = unit_read(worker, job, to, bytes, job->offset + start, error);
+    const uint64_t bytes = job->rows * layout->unit_row_bytes;
+    const char *damage = job->offset == 0 || job->bytes == 0 ? "a strip or tile without data"
+                         : job->bytes < start || job->bytes - start < bytes ? "too few bytes"
+                         : job->offset > UINT64_MAX - start                 ? "invalid offset"
+                                                                            : NULL;
+    const gf_status status = damage ? unit_fail(worker, job, damage, error)
+                                    : unit_read(worker, job, to, bytes, job->offset + start, error);
     if (status)
         return status;
     if (layout->reversed)
@@ -293,12 +270,17 @@ static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uin
     fax_fill(row, runs, end, width);
 }
 
-/* Start a CCITT decoder again: it keeps the mode that it has found in the unit before, and the
- * rows, which a damaged unit can refer to. */
-static void fax_restart(const gf_tiff_worker *worker, uint16_t compression) {
+/* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
+static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                           uint16_t compression) {
     const gf_tiff_library *library = worker->file->libtiff;
-    TIFF *tiff = worker->handle.tiff;
+    const uint64_t rows = job->rows, row_bytes = worker->layout->unit_row_bytes;
+    gf_tiff_handle *handle = &worker->handle;
+    TIFF *tiff = handle->tiff;
     uint32_t options = 0;
+    gf_tiff_handle_clear(handle);
+    /* Start the decoder again: it keeps the mode that it has found in the unit before, and the
+     * rows, which a damaged unit can refer to. */
     (void)library->TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
     (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
     (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
@@ -309,15 +291,6 @@ static void fax_restart(const gf_tiff_worker *worker, uint16_t compression) {
     (void)library->TIFFGetField(tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
     (void)library->TIFFSetField(tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
     fax_rows = 0;
-}
-
-/* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
-static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
-                           unsigned char *to, uint16_t compression) {
-    gf_tiff_handle *handle = &worker->handle;
-    const uint64_t row_bytes = worker->layout->unit_row_bytes;
-    gf_tiff_handle_clear(handle);
-    fax_restart(worker, compression);
     /* When its data ends, libtiff writes the current row, and no other one. One row more than there
      * are is read, so that it is not one of the image. */
     (void)unit_run_codec(worker, job, to, (rows + 1) * row_bytes);
@@ -333,40 +306,42 @@ static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint6
 
 /* Decode CCITT data. That of Group 3 with one dimension may lack the codes of ends of lines, which
  * libtiff before 4.7.1 requires: it is decoded as the same codes without them. */
-static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
-                                unsigned char *to, gf_error *error) {
+static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                                gf_error *error) {
     const uint16_t compression = worker->layout->compression;
     const gf_tiff_handle *handle = &worker->handle;
-    uint64_t damaged = fax_decode(worker, job, rows, to, compression);
+    uint64_t damaged = fax_decode(worker, job, to, compression);
     uint32_t options = 0;
     char text[64];
     (void)worker->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
-    if (!handle->without_memory && gf_tiff_is_lost(damaged, rows) &&
+    if (!handle->without_memory && gf_tiff_is_lost(damaged, job->rows) &&
         compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
-        damaged = fax_decode(worker, job, rows, to, COMPRESSION_CCITTRLE);
+        damaged = fax_decode(worker, job, to, COMPRESSION_CCITTRLE);
     if (handle->without_memory)
         return gf_tiff_handle_fail(handle, error);
     worker->damaged += damaged;
     snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
-    return gf_tiff_is_lost(damaged, rows) ? unit_fail(worker, job, text, error) : GF_OK;
+    return gf_tiff_is_lost(damaged, job->rows) ? unit_fail(worker, job, text, error) : GF_OK;
 }
 
-/* Decompress the rows of a unit with libtiff. */
-static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
-                                 unsigned char *to, gf_error *error) {
-    const uint64_t bytes = rows * worker->layout->unit_row_bytes;
-    gf_tiff_buffers *buffers = &worker->buffers[0];
+/* Decompress a unit with libtiff. Some codecs cannot omit the rows of a tile that are not those of
+ * the image. */
+static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                                 gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const bool whole = layout->tiled && layout->compression >= COMPRESSION_LERC;
+    const uint64_t rows = whole ? layout->unit_rows : job->rows;
     gf_tiff_handle *handle = &worker->handle;
-    gf_status status = unit_read_raw(worker, buffers, job, error);
+    gf_status status = unit_read_raw(worker, &worker->buffers[0], job, error);
     if (!status && !handle->tiff)
         status = gf_tiff_handle_open(worker->file, handle, error);
     if (status)
         return status;
-    if (gf_tiff_is_fax(worker->layout->compression))
-        return fax_decompress(worker, job, rows, to, error);
+    if (layout->fax)
+        return fax_decompress(worker, job, to, error);
     gf_tiff_handle_clear(handle);
     /* libtiff also returns success for a codec that has failed with -1 and a message. */
-    if (unit_run_codec(worker, job, to, bytes) && !handle->message[0])
+    if (unit_run_codec(worker, job, to, rows * layout->unit_row_bytes) && !handle->message[0])
         return GF_OK;
     if (handle->without_memory)
         return gf_tiff_handle_fail(handle, error);
@@ -382,9 +357,7 @@ static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *bu
     if (!buffers->inflate && !(buffers->inflate = malloc(sizeof *buffers->inflate)))
         return gf_fail_memory(error, worker->file->input.name, sizeof *buffers->inflate,
                               "a decoder");
-    gf_status status = unit_check(worker, job, error);
-    if (!status)
-        status = unit_read_raw(worker, buffers, job, error);
+    const gf_status status = unit_read_raw(worker, buffers, job, error);
     if (status)
         return status;
     const unsigned char *raw = buffers->raw, *end = raw + buffers->raw_size;
@@ -397,11 +370,12 @@ static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *bu
     return GF_OK;
 }
 
-/* Check the end of the data. The last strip may contain rows after those of the image. */
+/* Check the end of the data. The checksum is also that of the rows of a tile that are not those of
+ * the image. The last strip may contain rows after those of the image. */
 static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffers *buffers,
                                const gf_tiff_job *job, gf_inflate_result result,
                                const gf_inflate_out *out, gf_error *error) {
-    static const char *const damage[] = {
+    static const char *const damages[] = {
         [GF_INFLATE_TRUNCATED] = "the Deflate data ends too early",
         [GF_INFLATE_INVALID] = "invalid block of Deflate data",
         [GF_INFLATE_INVALID_CODE] = "invalid code in Deflate data",
@@ -409,29 +383,28 @@ static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffe
         [GF_INFLATE_NEEDS_INPUT] = "the Deflate data ends too early",
         [GF_INFLATE_NEEDS_OUTPUT] = "the Deflate data is too long",
     };
-    const uint64_t bytes = unit_stored_rows(worker->layout, job) * worker->layout->unit_row_bytes;
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t rows = layout->tiled ? layout->unit_rows : job->rows;
     const size_t size = (size_t)(out->next - buffers->decoded);
-    unsigned bit;
-    if (result)
-        return unit_fail(worker, job, damage[result], error);
-    if (size < bytes)
-        return unit_fail(worker, job, "too few bytes", error);
-    const unsigned char *at = gf_inflate_position(buffers->inflate, &bit);
     const unsigned char *const end = buffers->raw + buffers->raw_size;
+    const char *damage = damages[result];
+    unsigned bit;
+    const unsigned char *at = gf_inflate_position(buffers->inflate, &bit);
     at += bit != 0;
-    if (end - at < ZLIB_TAIL)
-        return unit_fail(worker, job, damage[GF_INFLATE_TRUNCATED], error);
-    return gf_big32(at) == isal_adler32(1, buffers->decoded, size)
-               ? GF_OK
-               : unit_fail(worker, job, "wrong checksum of the Deflate data", error);
+    if (!damage && size < rows * layout->unit_row_bytes)
+        damage = "too few bytes";
+    else if (!damage && end - at < ZLIB_TAIL)
+        damage = damages[GF_INFLATE_TRUNCATED];
+    else if (!damage && gf_big32(at) != isal_adler32(1, buffers->decoded, size))
+        damage = "wrong checksum of the Deflate data";
+    return damage ? unit_fail(worker, job, damage, error) : GF_OK;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Decode units to buffers[i].decoded. */
+/* Decode those units that are stored, to buffers[i].decoded. */
 static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error) {
-    const uint64_t bytes = unit_bytes(worker->layout);
     gf_inflate *inflate[2];
     gf_inflate_out outs[2], *out[2] = {&outs[0], &outs[1]};
     gf_inflate_result results[2];
@@ -440,12 +413,11 @@ static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < count && !later.status; i++) {
         gf_tiff_buffers *buffers = &worker->buffers[i];
-        if (unit_is_sparse(&jobs[i])) {
-            memset(buffers->decoded, 0, (size_t)(jobs[i].rows * worker->layout->unit_row_bytes));
-        } else if (!deflate_start(worker, buffers, &jobs[i], &later)) {
+        unsigned char *to = buffers->decoded;
+        if (!unit_is_sparse(&jobs[i]) && !deflate_start(worker, buffers, &jobs[i], &later)) {
             inflate[used] = buffers->inflate;
-            outs[used] = (gf_inflate_out){buffers->decoded, buffers->decoded + bytes + MAX_EXCESS,
-                                          buffers->decoded, false};
+            outs[used] =
+                (gf_inflate_out){to, to + unit_bytes(worker->layout) + MAX_EXCESS, to, false};
             which[used++] = i;
         }
     }
@@ -457,40 +429,24 @@ static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
     return status ? status : gf_return_error(&later, error);
 }
 
-/* Decode one unit that is not Deflate data to `to`. */
-static gf_status unit_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
-                             gf_error *error) {
-    const gf_tiff_layout *layout = worker->layout;
-    const uint64_t rows = unit_stored_rows(layout, job);
-    const gf_status status = unit_check(worker, job, error);
-    if (status)
-        return status;
-    if (unit_is_sparse(job)) {
-        memset(to, 0, (size_t)(job->rows * layout->unit_row_bytes));
-        return GF_OK;
-    }
-    return layout->compression == COMPRESSION_NONE ? unit_copy(worker, job, rows, to, error)
-                                                   : unit_decompress(worker, job, rows, to, error);
-}
-
 gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
-    const bool inflates = unit_inflates(layout), direct = gf_tiff_units_are_direct(layout);
-    gf_status status = GF_OK;
-    if (inflates)
-        status = units_inflate(worker, jobs, count, error);
+    gf_status status = layout->inflates ? units_inflate(worker, jobs, count, error) : GF_OK;
     for (uint32_t i = 0; i < count && !status; i++) {
         const gf_tiff_job *job = &jobs[i];
-        unsigned char *decoded = direct ? job->to : worker->buffers[i].decoded;
-        if (!inflates)
-            status = unit_decode(worker, job, decoded, error);
+        const bool sparse = unit_is_sparse(job), inflated = layout->inflates && !sparse;
+        unsigned char *decoded = layout->direct ? job->to : worker->buffers[i].decoded;
+        if (sparse)
+            memset(decoded, 0, (size_t)(job->rows * layout->unit_row_bytes));
+        else if (layout->compression == COMPRESSION_NONE)
+            status = unit_copy(worker, job, decoded, error);
+        else if (!inflated)
+            status = unit_decompress(worker, job, decoded, error);
         for (uint64_t y = 0; y < job->rows && !status; y++) {
             unsigned char *row = job->to + y * job->stride;
             const unsigned char *stored = decoded + y * layout->unit_row_bytes;
-            place_row(worker, job, row,
-                      inflates && !unit_is_sparse(job) ? restore_row(worker, job, row, stored)
-                                                       : stored);
+            place_row(worker, job, row, inflated ? restore_row(worker, job, row, stored) : stored);
         }
     }
     return status;
@@ -498,36 +454,22 @@ gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-bool gf_tiff_units_are_direct(const gf_tiff_layout *layout) {
-    /* CCITT data is decoded with one more row than there are. */
-    return !unit_inflates(layout) && !gf_tiff_is_fax(layout->compression) &&
-           gf_tiff_is_direct(layout);
-}
-
-uint32_t gf_tiff_units_together(const gf_tiff_layout *layout) {
-    return unit_inflates(layout) ? 2 : 1;
-}
-
-/* Return the bytes of gf_tiff_worker.row. */
-static uint64_t unit_row_memory(const gf_tiff_layout *layout) {
-    return 2 * layout->unit_row_bytes + layout->unit_width;
-}
-
 uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
-    const uint64_t unit =
-        2 * unit_bytes(layout) + (unit_inflates(layout) ? MAX_EXCESS + sizeof(gf_inflate) : 0);
-    return gf_tiff_units_together(layout) * unit + unit_row_memory(layout) + sizeof(gf_tiff_worker);
+    const uint64_t more = layout->inflates ? MAX_EXCESS + sizeof(gf_inflate) : 0;
+    return (1 + layout->inflates) * (2 * unit_bytes(layout) + more) + unit_row_memory(layout) +
+           sizeof(gf_tiff_worker);
 }
 
 bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
                          const gf_format *format) {
-    const uint64_t more = MAX_EXCESS + gf_tiff_is_fax(layout->compression) * layout->unit_row_bytes;
-    const uint64_t decoded = gf_tiff_units_are_direct(layout) ? 1 : unit_bytes(layout) + more;
+    /* CCITT data is decoded with one more row than there are. */
+    const uint64_t more = MAX_EXCESS + layout->fax * layout->unit_row_bytes;
+    const uint64_t decoded = layout->direct ? 1 : unit_bytes(layout) + more;
     *worker = (gf_tiff_worker){
         .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};
     worker->row = malloc((size_t)unit_row_memory(layout));
     bool complete = worker->row;
-    for (uint32_t i = 0; i < gf_tiff_units_together(layout); i++) {
+    for (uint32_t i = 0; i < 1u + layout->inflates; i++) {
         worker->buffers[i].decoded = malloc((size_t)decoded);
         complete = complete && worker->buffers[i].decoded;
     }

@@ -38,10 +38,6 @@ typedef struct gf_tiff_worker {
     uint64_t damaged;   /* sum of damaged rows of CCITT data that was decoded */
 } gf_tiff_worker;
 
-/* Return true if units are decoded to their place, where rows may not have padding. */
-bool gf_tiff_units_are_direct(const gf_tiff_layout *layout);
-/* Return the units that a thread decodes together: 1 or 2. */
-uint32_t gf_tiff_units_together(const gf_tiff_layout *layout);
 /* Return the memory of a worker: raw and decoded units. layout->piece_rows must be set. */
 uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout);
 /* Allocate. The arguments are borrowed until close. Return false if out of memory. */
@@ -49,18 +45,13 @@ bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_ti
                          const gf_format *format);
 /* Close a worker; one that is zeroed, or could not be opened, is allowed. */
 void gf_tiff_worker_close(gf_tiff_worker *worker);
-/* Decode `count` units, at most gf_tiff_units_together. Report the first one that fails. */
+/* Decode `count` units, 1 or, if they are inflated, 2. Report the first one that fails. */
 gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error);
 
 /* Return whether more than half of the rows of a fax are damaged. A strip may have one row. */
 static inline bool gf_tiff_is_lost(uint64_t damaged, uint64_t rows) {
     return damaged > 1 && damaged > rows / 2;
-}
-
-/* Return true if decoded rows of a unit are rows of the image. */
-static inline bool gf_tiff_is_direct(const gf_tiff_layout *layout) {
-    return !layout->tiled && layout->planes == 1 && layout->bits % 8 == 0 && !layout->palette;
 }
 
 #endif
