@@ -14,12 +14,6 @@
 
 /* ---- tags and types -------------------------------------------------------------------------- */
 
-/* Return whether values of this type can be copied: it is known, and they are not offsets of
- * directories. */
-static bool type_is_copied(uint32_t type) {
-    return gf_ifd_type_bytes(type) && type != TIFF_IFD && type != TIFF_IFD8;
-}
-
 /* Return the bytes of the numbers that a value consists of. */
 static size_t type_unit(uint32_t type) {
     return type == TIFF_RATIONAL || type == TIFF_SRATIONAL ? 4 : gf_ifd_type_bytes(type);
@@ -141,35 +135,22 @@ uint64_t gf_tiff_list_bytes(const gf_tiff_list *list) {
     return bytes;
 }
 
-/* Append an entry. Return the memory of its value, all zero, or NULL. */
-static unsigned char *list_extend(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
+gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
     const uint64_t size = entry_bytes(entry);
     /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
-    if ((list->count & (list->count - 1)) == 0) {
-        const size_t capacity = list->count ? 2 * list->count : 1;
-        gf_tiff_entry *grown = realloc(list->entries, capacity * sizeof *grown);
-        if (!grown) {
-            gf_set_memory_error(error, list->name, capacity * sizeof *grown, "metadata");
-            return NULL;
-        }
-        list->entries = grown;
-    }
+    const size_t count = list->count, capacity = count ? 2 * count : 1;
+    gf_tiff_entry *entries = list->entries;
+    if ((count & (count - 1)) == 0 && !(entries = realloc(entries, capacity * sizeof *entries)))
+        return gf_fail_memory(error, list->name, capacity * sizeof *entries, "metadata");
+    list->entries = entries;
     unsigned char *value = calloc(1, size ? size : 1);
-    if (!value) {
-        gf_set_memory_error(error, list->name, size, "metadata");
-        return NULL;
-    }
-    list->groups |= 1u << entry->group;
-    list->entries[list->count] = *entry;
-    list->entries[list->count++].value = value;
-    return value;
-}
-
-gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
-    unsigned char *value = list_extend(list, entry, error);
     if (!value)
-        return GF_FAILED;
-    memcpy(value, entry->value, entry_bytes(entry));
+        return gf_fail_memory(error, list->name, size, "metadata");
+    if (entry->value)
+        memcpy(value, entry->value, size);
+    list->groups |= 1u << entry->group;
+    entries[count] = *entry;
+    entries[list->count++].value = value;
     return GF_OK;
 }
 
@@ -213,8 +194,11 @@ static bool reader_next(directory_reader *reader, unsigned directory) {
     return found;
 }
 
+/* Return whether the entry is read: its type is known, and has no offsets of directories. */
 static bool reader_takes(const directory_reader *reader) {
-    return reader->groups >> reader->group & 1 && type_is_copied(reader->entry.type);
+    const uint32_t type = reader->entry.type;
+    return reader->groups >> reader->group & 1 && gf_ifd_type_bytes(type) && type != TIFF_IFD &&
+           type != TIFF_IFD8;
 }
 
 /* Count the value of the entry against the limits. In a file, those that are not read count, too:
@@ -244,9 +228,9 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_err
     const gf_tiff_entry copy = {reader->group, entry->tag, entry->type, entry->count, NULL};
     if (!entry->inside)
         return reader_fail(reader, error);
-    unsigned char *value = list_extend(list, &copy, error);
-    if (!value)
+    if (gf_tiff_list_add(list, &copy, error))
         return GF_FAILED;
+    unsigned char *value = (unsigned char *)list->entries[list->count - 1].value;
     if (!gf_ifd_read(&reader->ifd, value, entry->bytes, entry->value))
         return reader_fail(reader, error);
     /* Some writers give IPTC data, which consists of bytes, the type LONG. */
@@ -314,46 +298,36 @@ gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Directories are listed here: libtiff would parse all tags of each one. */
-
-/* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
- * or a mask. Return false if the directory cannot be read. *left: bytes of directories that may
- * still be read. */
-static bool page_next(gf_ifd *ifd, uint64_t directory, uint64_t *left, uint64_t *next,
-                      bool *reduced) {
-    gf_ifd_entry entry;
-    *reduced = false;
-    /* Directories do not overlap: together they are not larger than the file. */
-    if (!gf_ifd_start(ifd, directory) || ifd->link - directory > *left)
-        return false;
-    *left -= ifd->link - directory;
-    while (gf_ifd_next(ifd, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
-        const uint64_t value = gf_ifd_integer(ifd, &entry);
-        *reduced |= entry.tag == TIFFTAG_SUBFILETYPE
-                        ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
-                        : entry.tag == TIFFTAG_OSUBFILETYPE && value == OFILETYPE_REDUCEDIMAGE;
-    }
-    *next = gf_ifd_number(ifd, ifd->link, ifd->form->offset);
-    return !ifd->cause.status;
-}
-
 /* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0.
- * Damage, a cycle, and 2 * GF_MAX_PAGE directories end the list. */
+ * Damage, a cycle, and 2 * GF_MAX_PAGE directories end the list. with_reduced: count thumbnails,
+ * levels of a pyramid and masks, too. libtiff would parse all tags of each directory. */
 static uint64_t page_count(gf_ifd *ifd, uint64_t first, uint64_t wanted, uint64_t max,
                            bool with_reduced, uint64_t *pages) {
-    uint64_t found = 0, marked = 0, steps = 0, next = 0, left = ifd->file.size;
-    bool reduced;
+    uint64_t found = 0, marked = 0, left = ifd->file.size, at = first;
     *pages = 0;
-    for (uint64_t at = first; at != 0 && *pages < max && steps < 2 * GF_MAX_PAGE; at = next) {
-        if (at == marked || (steps && at == first) || !page_next(ifd, at, &left, &next, &reduced))
+    for (uint64_t steps = 0; at != 0 && *pages < max && steps < 2 * GF_MAX_PAGE; steps++) {
+        gf_ifd_entry entry;
+        bool reduced = false;
+        /* A cycle returns to the first directory, or to one that is marked at a power of two.
+         * Directories do not overlap: together they are not larger than the file. */
+        if (at == marked || (steps && at == first) || !gf_ifd_start(ifd, at) ||
+            ifd->link - at > left)
             break;
-        *pages += !reduced || with_reduced;
-        if (*pages == wanted && !found && (!reduced || with_reduced))
+        left -= ifd->link - at;
+        while (gf_ifd_next(ifd, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
+            const uint64_t value = gf_ifd_integer(ifd, &entry);
+            reduced |= entry.tag == TIFFTAG_SUBFILETYPE
+                           ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
+                           : entry.tag == TIFFTAG_OSUBFILETYPE && value == OFILETYPE_REDUCEDIMAGE;
+        }
+        const uint64_t next = gf_ifd_number(ifd, ifd->link, ifd->form->offset);
+        if (ifd->cause.status)
+            break;
+        if ((!reduced || with_reduced) && ++*pages == wanted)
             found = at;
-        /* A cycle returns to the first directory, or to one that is marked at a power of two. */
         if ((steps & (steps + 1)) == 0)
             marked = at;
-        steps++;
+        at = next;
     }
     return found;
 }
@@ -379,16 +353,16 @@ gf_status gf_tiff_find_page(const gf_ifd_file *file, uint64_t wanted, gf_page_pl
     if (gf_return_error(&ifd.cause, error))
         return ifd.cause.status;
     *pages = found.pages;
-    found.page = wanted;
-    found.offset = *directory;
-    if (*directory && place)
-        *place = found;
-    if (*directory)
-        return GF_OK;
     if (*pages == 0)
         return gf_fail(error, GF_FAILED,
                        "%s: the TIFF has no readable directory; get an intact copy", file->name);
-    return gf_fail_page(file->name, wanted, *pages, error);
+    if (!*directory)
+        return gf_fail_page(file->name, wanted, *pages, error);
+    found.page = wanted;
+    found.offset = *directory;
+    if (place)
+        *place = found;
+    return GF_OK;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -450,51 +424,45 @@ static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big
 }
 
 typedef struct directory_writer {
-    const gf_ifd_form *form;
-    unsigned char *data;         /* zero from `size` on */
+    gf_ifd ifd;                  /* file.data is zero from `size` on */
     uint64_t offset, size;       /* of the data in the file */
     uint64_t links[DIRECTORIES]; /* places of the offsets of the directories */
 } directory_writer;
 
-/* Store a little-endian number. */
-static void writer_put(directory_writer *writer, uint64_t at, uint64_t number, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++)
-        writer->data[at + i] = (unsigned char)(number >> (8 * i));
-}
-
 /* Write an entry. A value that does not fit into it follows at an even offset. */
 static void writer_put_entry(directory_writer *writer, uint64_t at, const gf_tiff_entry *entry) {
-    const size_t wide = writer->form->offset;
+    gf_ifd *ifd = &writer->ifd;
+    const size_t wide = ifd->form->offset;
     const bool narrowed = entry->type == TIFF_LONG8 && wide < 8;
     const uint64_t *numbers = entry->value;
     const uint64_t size = entry_bytes(entry) >> narrowed;
     uint64_t value = at + 4 + wide;
-    writer_put(writer, at, entry->tag, 2);
-    writer_put(writer, at + 2, narrowed ? TIFF_LONG : entry->type, 2);
-    writer_put(writer, at + 4, entry->count, wide);
+    gf_ifd_put(ifd, at, entry->tag, 2);
+    gf_ifd_put(ifd, at + 2, narrowed ? TIFF_LONG : entry->type, 2);
+    gf_ifd_put(ifd, at + 4, entry->count, wide);
     if (size > wide) {
-        writer_put(writer, value, writer->offset + writer->size, wide);
+        gf_ifd_put(ifd, value, writer->offset + writer->size, wide);
         value = writer->size;
         writer->size += size + (size & 1);
     }
+    if (!narrowed)
+        memcpy(ifd->file.data + value, entry->value, size);
+    if (!narrowed && !gf_host_is_little())
+        value_swap(ifd->file.data + value, size, type_unit(entry->type));
     for (uint64_t i = 0; narrowed && i < entry->count; i++)
-        writer_put(writer, value + 4 * i, numbers[i], 4);
-    if (narrowed)
-        return;
-    memcpy(writer->data + value, entry->value, size);
-    if (!gf_host_is_little())
-        value_swap(writer->data + value, size, type_unit(entry->type));
+        gf_ifd_put(ifd, value + 4 * i, numbers[i], 4);
 }
 
 /* Write a directory and its values, and link it. */
 static void writer_put_directory(directory_writer *writer, unsigned directory,
                                  const written_entry *entries, size_t count) {
-    const gf_ifd_form *form = writer->form;
+    gf_ifd *ifd = &writer->ifd;
+    const gf_ifd_form *form = ifd->form;
     const uint64_t start = writer->size;
     uint64_t at = start + form->count;
     if (writer->links[directory])
-        writer_put(writer, writer->links[directory], writer->offset + start, form->offset);
-    writer_put(writer, start, count, form->count);
+        gf_ifd_put(ifd, writer->links[directory], writer->offset + start, form->offset);
+    gf_ifd_put(ifd, start, count, form->count);
     writer->size = at + count * form->entry + form->offset;
     for (size_t i = 0; i < count; i++, at += form->entry) {
         writer_put_entry(writer, at, entries[i].entry);
@@ -510,33 +478,36 @@ gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t
     enum { LINK = 4, MAX_FIXED = DIRECTORIES * (8 + 20 + 8) };
     const size_t max = list->count + DIRECTORIES;
     const uint64_t max_bytes = bytes->size + sizeof header + MAX_FIXED + gf_tiff_list_bytes(list);
-    directory_writer writer = {.form = big ? &gf_ifd_big : &gf_ifd_classic,
+    directory_writer writer = {.ifd = {.form = big ? &gf_ifd_big : &gf_ifd_classic, .little = true},
                                .offset = offset,
                                .size = bytes->size,
                                .links = {bytes->next}};
     written_entry *entries = malloc(max * sizeof *entries);
     if (!entries)
         return gf_fail_memory(error, list->name, max * sizeof *entries, "metadata");
-    writer.data = realloc(bytes->data, max_bytes);
-    if (writer.data) {
-        memset(writer.data + bytes->size, 0, max_bytes - bytes->size);
-        if (offset == 0 && bytes->size == 0) {
-            memcpy(writer.data, header, sizeof header);
-            writer.size = sizeof header;
-            writer.links[FIRST] = LINK;
-        }
-        size_t count = written_select(list, groups, big, entries), next = 0;
-        for (unsigned d = FIRST; d < DIRECTORIES; d++) {
-            const size_t first = next;
-            while (next < count && entries[next].key >> 48 == d)
-                next++;
-            if (d == FIRST || next > first)
-                writer_put_directory(&writer, d, entries + first, next - first);
-        }
-        *bytes = (gf_tiff_bytes){writer.data, writer.size, writer.links[FIRST]};
+    unsigned char *data = realloc(bytes->data, max_bytes);
+    if (!data) {
+        free(entries);
+        return gf_fail_memory(error, list->name, max_bytes, "metadata");
     }
+    writer.ifd.file.data = data;
+    memset(data + bytes->size, 0, max_bytes - bytes->size);
+    if (offset == 0 && bytes->size == 0) {
+        memcpy(data, header, sizeof header);
+        writer.size = sizeof header;
+        writer.links[FIRST] = LINK;
+    }
+    size_t count = written_select(list, groups, big, entries), next = 0;
+    for (unsigned d = FIRST; d < DIRECTORIES; d++) {
+        const size_t first = next;
+        while (next < count && entries[next].key >> 48 == d)
+            next++;
+        if (d == FIRST || next > first)
+            writer_put_directory(&writer, d, entries + first, next - first);
+    }
+    *bytes = (gf_tiff_bytes){data, writer.size, writer.links[FIRST]};
     free(entries);
-    return writer.data ? GF_OK : gf_fail_memory(error, list->name, max_bytes, "metadata");
+    return GF_OK;
 }
 
 /* ---- metadata of TIFF files ------------------------------------------------------------------ */

@@ -49,6 +49,7 @@ typedef struct gf_tiff_list {
 void gf_tiff_list_clear(gf_tiff_list *list);
 /* Return the bytes of the entries and their values. */
 uint64_t gf_tiff_list_bytes(const gf_tiff_list *list);
+/* Append a copy of an entry. value: NULL: all zero. */
 gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error);
 /* Append the entries of some groups (bits 1 << gf_tiff_group, not GF_TIFF_OTHER) of EXIF data: a
  * TIFF structure in memory. Values may overlap up to 4 times its size. Return GF_FAILED if it is

@@ -213,19 +213,15 @@ gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_han
  * it has no memory for a copy of the value. */
 static bool handle_has_values(const gf_tiff_handle *handle, uint16_t compression) {
     const gf_tiff_library *library = handle->file->libtiff;
-    const void *value = "", *green = "", *blue = "";
+    const void *text = "", *kinds = "", *red = "", *green = "", *blue = "", *tables = "";
     uint32_t bytes;
-    uint16_t extras = 0;
-    if (library->TIFFGetField(handle->tiff, TIFFTAG_IMAGEDESCRIPTION, &value) && !value)
-        return false;
-    if (library->TIFFGetField(handle->tiff, TIFFTAG_EXTRASAMPLES, &extras, &value) && extras &&
-        !value)
-        return false;
-    if (library->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &value, &green, &blue) &&
-        !(value && green && blue))
-        return false;
-    return compression != COMPRESSION_JPEG ||
-           !library->TIFFGetField(handle->tiff, TIFFTAG_JPEGTABLES, &bytes, &value) || value;
+    uint16_t extras = 1;
+    (void)library->TIFFGetField(handle->tiff, TIFFTAG_IMAGEDESCRIPTION, &text);
+    (void)library->TIFFGetField(handle->tiff, TIFFTAG_EXTRASAMPLES, &extras, &kinds);
+    (void)library->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &red, &green, &blue);
+    if (compression == COMPRESSION_JPEG)
+        (void)library->TIFFGetField(handle->tiff, TIFFTAG_JPEGTABLES, &bytes, &tables);
+    return text && (kinds || !extras) && red && green && blue && tables;
 }
 
 /* Read a directory. Return false if libtiff cannot read all of it. */

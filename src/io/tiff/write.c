@@ -27,12 +27,9 @@ const char *const *gf_tiff_compressions(void) {
     return names;
 }
 
-/* Return the value of the tag Compression. */
-static uint16_t codec_tag(tiff_codec codec) {
-    static const uint16_t tags[CODECS] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE,
-                                          COMPRESSION_LZW, COMPRESSION_ZSTD};
-    return tags[codec];
-}
+/* Values of the tag Compression. */
+static const uint16_t codec_tags[CODECS] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE,
+                                            COMPRESSION_LZW, COMPRESSION_ZSTD};
 
 /* ---- the sink -------------------------------------------------------------------------------- */
 
@@ -177,7 +174,7 @@ static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
         library->TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, (int)gf_type_bytes(format->type) * 8) &&
         library->TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
         library->TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
-        library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, (int)codec_tag(sink->codec)) &&
+        library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, (int)codec_tags[sink->codec]) &&
         (sink->codec != CODEC_ZSTD ||
          library->TIFFSetField(tiff, TIFFTAG_ZSTD_LEVEL, (int)ZSTD_LEVEL)) &&
         library->TIFFWriteEncodedStrip(tiff, 0, predicted, (tmsize_t)s->strip.filtered) >= 0 &&
@@ -269,24 +266,23 @@ static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, 
     return tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
 }
 
-static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *error) {
-    const gf_item_kind *kind = gf_item_kind_of(item);
-    const gf_tiff_entry tag = {GF_TIFF_OTHER, kind->tag, kind->type, item->size, item->data};
-    const uint32_t groups = kind->dropped == GF_DROPPED_EXIF       ? GF_TIFF_DESCRIPTION
-                            : strcmp(kind->name, GF_ITEM_GEO) == 0 ? 1 << GF_TIFF_GEO
-                                                                   : 0;
-    if (kind->type)
-        return gf_tiff_list_add(&sink->list, &tag, error);
-    return groups ? gf_tiff_list_read(&sink->list, item->data, item->size, groups, error) : GF_OK;
-}
-
 /* Replace the tags of the metadata. */
 static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata, gf_error *error) {
     gf_metadata items = {0};
     gf_tiff_list_clear(&sink->list);
     gf_status status = gf_metadata_to_items(metadata, &items, tiff_name(sink), error);
-    for (size_t i = 0; i < items.count && !status; i++)
-        status = tiff_add_item(sink, &items.chunks[i], error);
+    for (size_t i = 0; i < items.count && !status; i++) {
+        const gf_chunk *item = &items.chunks[i];
+        const gf_item_kind *kind = gf_item_kind_of(item);
+        const gf_tiff_entry tag = {GF_TIFF_OTHER, kind->tag, kind->type, item->size, item->data};
+        const uint32_t groups = kind->dropped == GF_DROPPED_EXIF       ? GF_TIFF_DESCRIPTION
+                                : strcmp(kind->name, GF_ITEM_GEO) == 0 ? 1 << GF_TIFF_GEO
+                                                                       : 0;
+        if (kind->type)
+            status = gf_tiff_list_add(&sink->list, &tag, error);
+        else if (groups)
+            status = gf_tiff_list_read(&sink->list, item->data, item->size, groups, error);
+    }
     if (!status)
         status = tiff_add_resolution(sink, &items, error);
     gf_metadata_clear(&items);
@@ -302,7 +298,7 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
     const uint16_t all_bits[MAX_CHANNELS] = {bits, bits, bits, bits};
     const uint16_t kinds[MAX_CHANNELS] = {kind, kind, kind, kind};
     const uint16_t photometric = format->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
-    const uint16_t compression = codec_tag(sink->codec), planar = PLANARCONFIG_CONTIG;
+    const uint16_t compression = codec_tags[sink->codec], planar = PLANARCONFIG_CONTIG;
     const uint16_t predictor =
         format->type == GF_F32 ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
     const uint16_t extra = !gf_has_alpha(format) ? EXTRASAMPLE_UNSPECIFIED
@@ -343,33 +339,6 @@ static gf_status tiff_make_directories(const tiff_sink *sink, bool big, gf_tiff_
     return status;
 }
 
-/* Write the directories, as those of a BigTIFF if the file is too large for a classic one. Set the
- * header. */
-static gf_status tiff_write_directories(tiff_sink *sink, unsigned char header[HEADER_BYTES],
-                                        gf_error *error) {
-    static const unsigned char classic[4] = {'I', 'I', '*', 0}, big[8] = {'I', 'I', '+', 0, 8};
-    gf_tiff_bytes bytes;
-    gf_status status = sink->file.at & 1 ? tiff_put(sink, "", 1, error) : GF_OK;
-    if (status)
-        return status;
-    const uint64_t offset = sink->file.at;
-    memset(header, 0, HEADER_BYTES);
-    status = tiff_make_directories(sink, false, &bytes, error);
-    if (!status && offset + bytes.size > sink->file.classic_max) {
-        free(bytes.data);
-        status = tiff_make_directories(sink, true, &bytes, error);
-        memcpy(header, big, sizeof big);
-        gf_put_little64(header + 8, offset);
-    } else {
-        memcpy(header, classic, sizeof classic);
-        gf_put_little32(header + 4, (uint32_t)offset);
-    }
-    if (!status)
-        status = tiff_put(sink, bytes.data, bytes.size, error);
-    free(bytes.data);
-    return status;
-}
-
 static gf_status tiff_end_page(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     tiff_sink *sink = (tiff_sink *)base;
     tiff_file *file = &sink->file;
@@ -383,32 +352,47 @@ static gf_status tiff_end_page(gf_sink *base, const gf_metadata *metadata, gf_er
     /* They are held twice: as lists, and as they are written. */
     status = gf_check_memory(2 * file->list_bytes, sink->max_memory, tiff_name(sink),
                              "the directories of the pages", error);
-    gf_tiff_list *grown =
-        status ? NULL : realloc(file->lists, (file->pages + 1) * sizeof *file->lists);
-    if (!status && !grown)
-        status = gf_fail_memory(error, tiff_name(sink), (file->pages + 1) * sizeof *file->lists,
-                                "the list of pages");
     if (status)
         return status;
+    const size_t bytes = (file->pages + 1) * sizeof *file->lists;
+    gf_tiff_list *grown = realloc(file->lists, bytes);
+    if (!grown)
+        return gf_fail_memory(error, tiff_name(sink), bytes, "the list of pages");
     file->lists = grown;
     file->lists[file->pages++] = sink->list;
     sink->list = (gf_tiff_list){.name = tiff_name(sink)};
     return GF_OK;
 }
 
+/* Write the directories, as those of a BigTIFF if the file is too large for a classic one, and the
+ * header. */
 static gf_status tiff_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     tiff_sink *sink = (tiff_sink *)base;
-    unsigned char header[HEADER_BYTES];
+    tiff_file *file = &sink->file;
+    unsigned char header[HEADER_BYTES] = "II*";
+    gf_tiff_bytes bytes;
     gf_status status = tiff_end_page(base, metadata, error);
+    if (!status && file->at & 1)
+        status = tiff_put(sink, "", 1, error);
+    if (status)
+        return status;
+    const uint64_t offset = file->at;
+    gf_put_little32(header + 4, (uint32_t)offset);
+    status = tiff_make_directories(sink, false, &bytes, error);
+    if (!status && offset + bytes.size > file->classic_max) {
+        free(bytes.data);
+        status = tiff_make_directories(sink, true, &bytes, error);
+        memcpy(header, "II+\0\10\0\0", 8);
+        gf_put_little64(header + 8, offset);
+    }
     if (!status)
-        status = tiff_write_directories(sink, header, error);
-    if (!status && sink->file.hold) {
-        memcpy(sink->file.held, header, HEADER_BYTES);
-        status = gf_output_write(base->output, sink->file.held, sink->file.at, error);
-    } else if (!status) {
-        status = gf_output_seek(base->output, 0, error);
-        if (!status)
-            status = gf_output_write(base->output, header, HEADER_BYTES, error);
+        status = tiff_put(sink, bytes.data, bytes.size, error);
+    free(bytes.data);
+    if (!status && file->hold) {
+        memcpy(file->held, header, HEADER_BYTES);
+        status = gf_output_write(base->output, file->held, file->at, error);
+    } else if (!status && !(status = gf_output_seek(base->output, 0, error))) {
+        status = gf_output_write(base->output, header, HEADER_BYTES, error);
     }
     return status ? status : gf_output_prepare(base->output, error);
 }
@@ -436,7 +420,7 @@ static gf_status tiff_open_codec(tiff_sink *sink, const char *compression, gf_er
     if (sink->codec < CODEC_LZW)
         return GF_OK;
     const gf_status status = gf_tiff_load(&sink->library, tiff_name(sink), error);
-    return status || sink->library->TIFFIsCODECConfigured(codec_tag(sink->codec))
+    return status || sink->library->TIFFIsCODECConfigured(codec_tags[sink->codec])
                ? status
                : gf_fail(error, GF_USAGE,
                          "%s: the installed libtiff cannot write %s; use --tiff-compression "
@@ -444,40 +428,34 @@ static gf_status tiff_open_codec(tiff_sink *sink, const char *compression, gf_er
                          tiff_name(sink), compression);
 }
 
-/* Allocate the offsets and sizes of the strips, and check the memory for a file that is held. */
-static gf_status tiff_open_file(tiff_sink *sink, const gf_sink_setup *setup, gf_error *error) {
-    const gf_encoder *encoder = &sink->encoder;
-    const uint64_t strips = (setup->format->height - 1) / encoder->strips.rows + 1;
-    const uint64_t bytes = strips * (gf_png_strip_bound(&encoder->strips) + 2 * sizeof(uint64_t));
-    sink->offsets = calloc(strips, 2 * sizeof *sink->offsets);
-    if (!sink->offsets)
-        return gf_fail_memory(error, tiff_name(sink), 2 * strips * sizeof *sink->offsets,
-                              "the table of strips");
-    sink->sizes = sink->offsets + strips;
-    sink->file.hold = !gf_output_seekable(setup->output);
-    if (!sink->file.hold)
-        return GF_OK;
-    sink->encoder.held_bytes = sink->file.at + bytes;
-    return gf_check_memory(sink->encoder.held_bytes, setup->max_memory, tiff_name(sink),
-                           "the file, which is held until its end,", error);
-}
-
+/* Allocate the offsets and sizes of the strips, check the memory for a file that is held, and open
+ * the encoder. */
 static gf_status tiff_open_encoder(tiff_sink *sink, const gf_sink_setup *setup, gf_error *error) {
     gf_encoder *encoder = &sink->encoder;
     const size_t bound = gf_png_strip_bound(&encoder->strips);
+    const uint64_t strips = (setup->format->height - 1) / encoder->strips.rows + 1;
+    const uint64_t bytes = 2 * strips * sizeof *sink->offsets;
+    sink->offsets = calloc(1, bytes);
+    if (!sink->offsets)
+        return gf_fail_memory(error, tiff_name(sink), bytes, "the table of strips");
+    sink->sizes = sink->offsets + strips;
+    sink->file.hold = !gf_output_seekable(setup->output);
+    encoder->held_bytes = sink->file.hold ? sink->file.at + strips * bound + bytes : 0;
+    if (gf_check_memory(encoder->held_bytes, setup->max_memory, tiff_name(sink),
+                        "the file, which is held until its end,", error))
+        return GF_FAILED;
     encoder->write = tiff_write_strip;
-    encoder->scratch_bytes = gf_png_scratch_bytes(&encoder->strips);
-    encoder->out_bytes = ZLIB_HEAD + bound + ZLIB_TAIL;
-    if (sink->codec == CODEC_NONE) {
-        encoder->scratch_bytes = 0;
-        encoder->out_bytes = 1;
-    } else if (sink->codec == CODEC_DEFLATE) {
+    encoder->out_bytes = 1;
+    if (sink->codec == CODEC_DEFLATE) {
         encoder->encode = tiff_encode_deflate;
-    } else {
+        encoder->scratch_bytes = gf_png_scratch_bytes(&encoder->strips);
+        encoder->out_bytes = ZLIB_HEAD + bound + ZLIB_TAIL;
+    } else if (sink->codec != CODEC_NONE) {
         /* LZW has codes of up to 12 bits. libtiff has a buffer for the strip, too. */
         encoder->encode = tiff_encode_library;
         encoder->out_bytes = bound + bound / 2 + LIBRARY_FILE_BYTES;
-        encoder->scratch_bytes += encoder->out_bytes + LIBRARY_BYTES;
+        encoder->scratch_bytes =
+            gf_png_scratch_bytes(&encoder->strips) + encoder->out_bytes + LIBRARY_BYTES;
     }
     return gf_encoder_open(encoder, setup, error);
 }
@@ -494,29 +472,24 @@ static gf_status tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf
     static const gf_sink_ops ops = {gf_encoder_write, tiff_finish, tiff_close};
     static const unsigned char header[HEADER_BYTES];
     tiff_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    tiff_sink *before = (tiff_sink *)setup->before;
     if (!sink)
         return GF_FAILED;
     sink->file.classic_max = setup->classic_max ? setup->classic_max : UINT32_MAX;
     sink->list.name = tiff_name(sink);
-    if (setup->before) {
-        tiff_sink *before = (tiff_sink *)setup->before;
+    if (before) {
         sink->file = before->file;
         before->file = (tiff_file){0};
     }
     sink->max_memory = setup->max_memory;
     sink->encoder.base.end_page = tiff_end_page;
     sink->associated = setup->metadata->associated_alpha;
-    gf_status status = tiff_open_codec(sink, setup->compression, error);
-    if (!status)
-        status = tiff_set_metadata(sink, setup->metadata, error);
     gf_tiff_strips_init(setup->format, gf_isa_best(), &sink->encoder.strips);
-    if (!status)
-        status = tiff_open_file(sink, setup, error);
-    if (!status)
-        status = tiff_open_encoder(sink, setup, error);
-    if (!status && sink->file.at == 0)
-        status = tiff_put(sink, header, HEADER_BYTES, error);
-    if (status)
+    gf_status status;
+    if ((status = tiff_open_codec(sink, setup->compression, error)) ||
+        (status = tiff_set_metadata(sink, setup->metadata, error)) ||
+        (status = tiff_open_encoder(sink, setup, error)) ||
+        (sink->file.at == 0 && (status = tiff_put(sink, header, HEADER_BYTES, error))))
         tiff_close(&sink->encoder.base);
     else
         *opened = &sink->encoder.base;
