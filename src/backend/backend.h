@@ -202,6 +202,12 @@ typedef struct gf_backend {
     gf_status (*devices)(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
 } gf_backend;
 
+/* A started backend. */
+typedef struct gf_started {
+    const gf_backend *backend;
+    void *state; /* of the backend */
+} gf_started;
+
 extern const gf_backend gf_backend_golden, gf_backend_cpu, gf_backend_cuda;
 
 typedef enum gf_backend_index { GF_GOLDEN, GF_CPU, GF_CUDA, GF_BACKEND_COUNT } gf_backend_index;

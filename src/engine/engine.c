@@ -46,20 +46,24 @@ bool gf_has_cuda(void) {
     return engine_backend_at(GF_CUDA) != NULL;
 }
 
-static gf_status engine_start(gf_engine *engine, int index, gf_error *error) {
-    if (engine->started[index])
-        return GF_OK;
-    if (!engine_backend_at(index))
+/* Start a backend, unless it has been started. */
+static gf_status engine_start(gf_engine *engine, int index, gf_started *on, gf_error *error) {
+    const gf_backend *backend = engine_backend_at(index);
+    gf_started *started = &engine->started[index];
+    if (!backend)
         return gf_fail(error, GF_NO_BACKEND,
-                       "%s: not built in; rebuild gpufilter with nvcc, or use "
-                       "--backend auto",
+                       "%s: not built in; rebuild gpufilter with nvcc, or use --backend auto",
                        names[1 + index]);
-    const double before = gf_now();
-    gf_status status =
-        engine_backend_at(index)->open(&engine->options, &engine->states[index], error);
-    engine->start_seconds += gf_now() - before;
-    engine->started[index] = !status;
-    return status;
+    if (!started->backend) {
+        const double before = gf_now();
+        const gf_status status = backend->open(&engine->options, &started->state, error);
+        engine->start_seconds += gf_now() - before;
+        if (status)
+            return status;
+        started->backend = backend;
+    }
+    *on = *started;
+    return GF_OK;
 }
 
 gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_error *error) {
@@ -88,8 +92,9 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
         status = gf_fail(error, GF_USAGE,
                          "--device: not supported by the %s backend; use --backend cuda", name);
     else if (!status && index > 0) {
-        status = engine_start(engine, index - 1, error);
-        engine->named = engine_backend_at(index - 1);
+        gf_started on = {NULL, NULL};
+        status = engine_start(engine, index - 1, &on, error);
+        engine->named = on.backend;
     }
     if (status) {
         gf_engine_close(engine);
@@ -105,18 +110,10 @@ void gf_engine_close(gf_engine *engine) {
     while (engine->job_count)
         engine->free_job(engine->jobs[--engine->job_count]);
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
-        if (engine->started[i])
-            engine_backend_at(i)->close(engine->states[i]);
+        if (engine->started[i].backend)
+            engine->started[i].backend->close(engine->started[i].state);
     gf_pool_close(engine->verify_pool);
     free(engine);
-}
-
-static gf_status engine_use(gf_engine *engine, int index, const gf_backend **backend, void **state,
-                            gf_error *error) {
-    const gf_status status = engine_start(engine, index, error);
-    *backend = engine_backend_at(index);
-    *state = engine->states[index];
-    return status;
 }
 
 uint32_t gf_engine_threads(const gf_engine *engine) {
@@ -129,25 +126,24 @@ gf_auto_machine gf_engine_machine(const gf_engine *engine) {
         devices += *list == ',';
     return (gf_auto_machine){.threads = gf_engine_threads(engine),
                              .devices = devices,
-                             .cuda_started = engine->started[GF_CUDA]};
+                             .cuda_started = engine->started[GF_CUDA].backend};
 }
 
-void gf_engine_format_reason(char *reason, size_t size, const gf_error *error) {
-    static const char advice[] = "; use --backend";
-    const char *end = strstr(error->message, advice);
+void gf_engine_format_reason(char reason[GF_REASON_BYTES], const gf_error *error) {
+    const char *end = strstr(error->message, "; use --backend");
     const size_t length = end ? (size_t)(end - error->message) : strlen(error->message);
-    snprintf(reason, size, "%.*s", length < 130 ? (int)length : 130, error->message);
+    snprintf(reason, GF_REASON_BYTES, "%.*s", (int)gf_min(length, 130), error->message);
 }
 
-gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
-                           void **state, char *reason, size_t size, gf_error *error) {
+gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, gf_started *on,
+                           char reason[GF_REASON_BYTES], gf_error *error) {
     const bool is_auto = !engine->named || engine->may_fall_back;
     int index = GF_CPU;
     reason[0] = 0;
     if (engine->cuda_error.status && !is_auto)
         return gf_return_error(&engine->cuda_error, error);
     if (engine->cuda_error.status) {
-        gf_engine_format_reason(reason, size, &engine->cuda_error);
+        gf_engine_format_reason(reason, &engine->cuda_error);
     } else if (engine->named) {
         for (index = 0; engine_backend_at(index) != engine->named;)
             index++;
@@ -158,15 +154,14 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_
         machine.images = work->images;
         machine.rows = work->rows;
         gf_auto_expect(work->plan, &work->codec, &machine, &forecast);
-        snprintf(reason, size, "%s", forecast.reason);
+        memcpy(reason, forecast.reason, sizeof forecast.reason);
         if (forecast.cuda || stand_in) {
-            if (engine_start(engine, GF_CUDA, &start_error))
-                gf_engine_format_reason(reason, size, &start_error);
-            else
-                index = GF_CUDA;
+            if (!engine_start(engine, GF_CUDA, on, &start_error))
+                return GF_OK;
+            gf_engine_format_reason(reason, &start_error);
         }
     }
-    return engine_use(engine, index, backend, state, error);
+    return engine_start(engine, index, on, error);
 }
 
 void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error) {
@@ -175,18 +170,17 @@ void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const 
         engine->cuda_error = *error;
 }
 
-bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
-                         size_t size, const gf_error *error) {
-    gf_engine_note_failure(engine, *backend, error);
-    if ((engine->named && !engine->may_fall_back) || *backend == gf_backend_at(GF_CPU))
-        return false;
-    gf_engine_format_reason(reason, size, error);
+bool gf_engine_fall_back(gf_engine *engine, gf_started *on, char reason[GF_REASON_BYTES],
+                         const gf_error *error) {
     gf_error unread;
-    return engine_use(engine, GF_CPU, backend, state, &unread) == GF_OK;
+    gf_engine_note_failure(engine, on->backend, error);
+    if ((engine->named && !engine->may_fall_back) || on->backend == gf_backend_at(GF_CPU))
+        return false;
+    gf_engine_format_reason(reason, error);
+    return !engine_start(engine, GF_CPU, on, &unread);
 }
 
-gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void **state,
-                           gf_error *error) {
+gf_status gf_engine_device(gf_engine *engine, gf_started *on, gf_error *error) {
     if (engine->named && !engine->named->jobs)
         return gf_fail(error, GF_USAGE,
                        "the %s backend cannot access device memory; open the engine with backend "
@@ -195,10 +189,11 @@ gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void *
     if (engine->options.verify)
         return gf_fail(error, GF_USAGE,
                        "images in device memory cannot be verified; copy them to host memory");
-    const gf_status status = engine_use(engine, GF_CUDA, backend, state, error);
-    if (status || (*backend)->jobs)
+    const gf_status status = engine_start(engine, GF_CUDA, on, error);
+    if (status || on->backend->jobs)
         return status;
-    return gf_fail(error, GF_USAGE, "the %s backend cannot access device memory", (*backend)->name);
+    return gf_fail(error, GF_USAGE, "the %s backend cannot access device memory",
+                   on->backend->name);
 }
 
 /* ---- the cost model of auto, documented in docs/design-backends.md --------------------------- */

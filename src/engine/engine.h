@@ -7,13 +7,13 @@
 #include "io/codecs.h"
 
 #define GF_KEPT_JOBS 16
+#define GF_REASON_BYTES sizeof((gf_report *)0)->reason
 
 struct gf_engine {
-    gf_engine_options options; /* the caller owns the strings */
-    const gf_backend *named;   /* explicitly requested backend; NULL for auto */
-    void *states[GF_BACKEND_COUNT];
-    bool started[GF_BACKEND_COUNT];
-    double start_seconds; /* start-up time not yet added to a report */
+    gf_engine_options options;            /* the caller owns the strings */
+    const gf_backend *named;              /* explicitly requested backend; NULL for auto */
+    gf_started started[GF_BACKEND_COUNT]; /* backend NULL: not started */
+    double start_seconds;                 /* start-up time not yet added to a report */
     bool may_fall_back;   /* opened with backend "cuda" for a batch under "auto": may fall back to
                            * the cpu backend */
     bool may_defer;       /* return an image to the batch, without fallback, if CUDA fails before
@@ -41,28 +41,27 @@ typedef struct gf_workload {
     uint64_t images;      /* expected number of similar images, with this one; 0: one */
 } gf_workload;
 
-/* Choose and start a backend. With auto, store why in `reason` (size bytes). */
-gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
-                           void **state, char *reason, size_t size, gf_error *error);
+/* Choose and start a backend. With auto, store why in `reason`. */
+gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, gf_started *on,
+                           char reason[GF_REASON_BYTES], gf_error *error);
 
 /* Record a failure of a backend: after GF_NO_BACKEND from CUDA, CUDA is not used again. */
 void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error);
 
-/* Record a failure of *backend. Return whether another backend may continue: under auto, store the
- * cpu backend in *backend and the failure in `reason`. */
-bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
-                         size_t size, const gf_error *error);
+/* Record a failure of *on. Return whether another backend may continue: under auto, store the cpu
+ * backend in *on and the failure in `reason`. */
+bool gf_engine_fall_back(gf_engine *engine, gf_started *on, char reason[GF_REASON_BYTES],
+                         const gf_error *error);
 
 /* Convert the failure of a backend to a reason in a report: remove its remedy. */
-void gf_engine_format_reason(char *reason, size_t size, const gf_error *error);
+void gf_engine_format_reason(char reason[GF_REASON_BYTES], const gf_error *error);
 
 /* In tests: decode PNG files on the device even if the CPU is expected to be faster. */
 extern bool gf_device_decodes_always;
 
-/* Return the backend for images in device memory and its state; start it if necessary. Return
- * GF_USAGE for an engine of another backend. */
-gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void **state,
-                           gf_error *error);
+/* Return the backend for images in device memory; start it if necessary. Return GF_USAGE for an
+ * engine of another backend. */
+gf_status gf_engine_device(gf_engine *engine, gf_started *on, gf_error *error);
 
 /* Machine properties in the cost model of auto. */
 typedef struct gf_auto_machine {
@@ -83,7 +82,7 @@ typedef struct gf_forecast {
     bool cuda;                        /* CUDA is expected to finish first */
     double cpu_seconds, cuda_seconds; /* for the whole image */
     double start_seconds;             /* part of cuda_seconds that starts the device */
-    char reason[192];                 /* as in gf_report */
+    char reason[GF_REASON_BYTES];     /* as in gf_report */
 } gf_forecast;
 
 /* Estimate the times of both backends. Pure arithmetic; accesses no device. */

@@ -14,11 +14,11 @@ typedef struct gf_file_batch {
     gf_batch_options options; /* options.engine: options of the batch's engines */
     gf_work_source source;    /* source.take returns items; NULL: run the list in order */
     uint32_t threads;
-    uint32_t at_once;          /* files read and written at the same time */
-    uint32_t threads_per_file; /* threads per file; 1: no additional threads */
-    bool with_cpu;             /* on devices: CPU threads run items of the same list, too */
-    uint32_t parts;            /* with_cpu: expected deflate streams of a PNG file */
-    char reason[sizeof((gf_report *)0)->reason]; /* reason of auto */
+    uint32_t at_once;             /* files read and written at the same time */
+    uint32_t threads_per_file;    /* threads per file; 1: no additional threads */
+    bool with_cpu;                /* on devices: CPU threads run items of the same list, too */
+    uint32_t parts;               /* with_cpu: expected deflate streams of a PNG file */
+    char reason[GF_REASON_BYTES]; /* reason of auto */
 } gf_file_batch;
 
 /* Devices that run a batch, with one or more engines per device. */
@@ -73,8 +73,7 @@ typedef struct gf_batch_image {
     /* Memory of an engine, of gf_batch_png_bytes bytes, and its backend. It holds the input image,
      * afterwards the output file; the output image; and the data of the file. */
     unsigned char *memory;
-    const gf_backend *device;
-    void *state;
+    gf_started on;
     gf_device_file file; /* file.scan: set by gf_batch_png_read */
     size_t *places;      /* memory of file.places; the caller frees it */
     gf_buffer encoded;   /* output file, set by gf_batch_png_compute if there is an output image */

@@ -118,8 +118,8 @@ gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const 
     if (!places || png_hold(task, file, scan, NULL) ||
         !gf_png_scan_copy(file, scan, file, places, places + parts))
         return GF_FAILED;
-    return image->device->memory->upload(image->state, data, file, gf_png_scan_bytes(scan), host,
-                                         NULL);
+    return image->on.backend->memory->upload(image->on.state, data, file, gf_png_scan_bytes(scan),
+                                             host, NULL);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
     const gf_device_decoding call = {
         .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
     if (!status)
-        status = group->device->png->decode(group->state, &call, error);
+        status = group->on.backend->png->decode(group->on.state, &call, error);
     i = 0;
     for (gf_batch_image *image = group; image && !status; image = png_next(image))
         image->base.computed = decoded[i++];
@@ -205,14 +205,14 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
     const gf_device_encoding call = {
         &plan->out, k, group.rows, group.encoded, group.largest, gf_engine_threads(engine), stream};
     if (!status && k && plan->out.width)
-        status = first->device->png->encode(first->state, &call, error);
+        status = first->on.backend->png->encode(first->on.state, &call, error);
     png_add_time(first, count, GF_ENCODING, &began);
     k = 0;
     for (gf_batch_image *image = first; image && !status; image = png_next(image))
         if (image->base.computed) {
             gf_report *report = &image->made.report;
             snprintf(report->backend, sizeof report->backend, "%s", engine->named->name);
-            engine->named->describe(image->state, report->device, sizeof report->device);
+            engine->named->describe(image->on.state, report->device, sizeof report->device);
             gf_made_report_plan(&image->made, plan);
             report->rows_per_strip = plan->in.height;
             report->strips = 1;
@@ -249,16 +249,16 @@ static gf_status png_take(void *context, const void *data, size_t size, gf_error
 gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
     const gf_batch_image *image = context;
-    const gf_memory_functions *memory = image->device->memory;
+    const gf_memory_functions *memory = image->on.backend->memory;
     const gf_byte_taker taker = {png_take, sink};
     gf_buffer host;
-    gf_status status = memory->take_host(image->state, &host, error);
+    gf_status status = memory->take_host(image->on.state, &host, error);
     if (status)
         return status;
     sink->clipped = image->largest;
     status =
-        memory->download(image->state, (const unsigned char *)image->encoded.data + GF_PNG_HEAD,
+        memory->download(image->on.state, (const unsigned char *)image->encoded.data + GF_PNG_HEAD,
                          image->encoded.size - GF_PNG_HEAD - TAIL, &host, &taker, error);
-    memory->return_host(image->state, &host);
+    memory->return_host(image->on.state, &host);
     return status;
 }

@@ -26,8 +26,8 @@ typedef struct batch_worker {
     gf_engine *engine;   /* of a CPU worker or driver; NULL: none */
     gf_byte_buffer file; /* of a coder: that is being uploaded */
     /* Driver: memory for PNG files, and why its engine failed. */
-    const gf_backend *device;
-    void *state, *stream;
+    gf_started on;
+    void *stream;
     unsigned char *memory;
     gf_error error;
 } batch_worker;
@@ -38,10 +38,10 @@ struct batch_run {
     uint32_t threads_per_engine; /* of a driver, for its reader and its writer */
     pthread_mutex_t lock;        /* protects the fields below */
     gf_schedule schedule;
-    gf_schedule_item *unused; /* images that are reported, or not yet used */
-    gf_error error;           /* why the batch ended early, if its status is not GF_OK */
-    bool device_failed;       /* marks all later reports */
-    char reason[sizeof((gf_report *)0)->reason]; /* reason of auto, or failure of a device */
+    gf_schedule_item *unused;     /* images that are reported, or not yet used */
+    gf_error error;               /* why the batch ended early, if its status is not GF_OK */
+    bool device_failed;           /* marks all later reports */
+    char reason[GF_REASON_BYTES]; /* reason of auto, or failure of a device */
     gf_schedule_worker scheduled[GF_BATCH_MAX_WORKERS];
     gf_schedule_driver drivers[GF_BATCH_MAX_DRIVERS];
     batch_worker workers[GF_BATCH_MAX_WORKERS];
@@ -94,7 +94,7 @@ static void workers_note_failure(batch_worker *worker) {
     worker->error = worker->engine->cuda_error;
     pthread_mutex_lock(&run->lock);
     if (!run->device_failed)
-        gf_engine_format_reason(run->reason, sizeof run->reason, &worker->error);
+        gf_engine_format_reason(run->reason, &worker->error);
     run->device_failed = true;
     pthread_mutex_unlock(&run->lock);
 }
@@ -170,13 +170,12 @@ static gf_event worker_upload(batch_worker *worker, gf_batch_image *image) {
     const double began = gf_now();
     gf_buffer host = {NULL, 0};
     image->memory = driver->memory + image->base.offset;
-    image->device = driver->device;
-    image->state = driver->state;
-    const bool has_host = !image->device->memory->take_host(image->state, &host, NULL);
+    image->on = driver->on;
+    const bool has_host = !image->on.backend->memory->take_host(image->on.state, &host, NULL);
     unsigned char *file = worker_read(worker, image, &host);
     const bool uploaded = file && has_host && !gf_batch_png_upload(image, file, &host);
     if (has_host)
-        image->device->memory->return_host(image->state, &host);
+        image->on.backend->memory->return_host(image->on.state, &host);
     gf_busy_add(&image->made.report.busy[GF_DECODING], (gf_busy){gf_now() - began, 1});
     if (!uploaded)
         image_drop(image);
@@ -264,12 +263,12 @@ static gf_event worker_open_engine(batch_worker *worker, gf_batch_image *image) 
         return GF_IS_LOST;
     }
     worker->engine->may_fall_back = is_auto;
-    if (!run->schedule.may_read_png ||
-        gf_engine_device(worker->engine, &worker->device, &worker->state, NULL) ||
-        !worker->device->memory)
+    if (!run->schedule.may_read_png || gf_engine_device(worker->engine, &worker->on, NULL) ||
+        !worker->on.backend->memory)
         return GF_IS_REFUSED;
     const double share = MEMORY_SHARE * run->devices->count / run->schedule.driver_count;
-    const double free_bytes = (double)worker->device->memory->free_bytes(worker->state) * share;
+    const double free_bytes =
+        (double)worker->on.backend->memory->free_bytes(worker->on.state) * share;
     uint64_t bytes = free_bytes > (double)ENCODER_BYTES ? (uint64_t)free_bytes - ENCODER_BYTES : 0;
     /* For PNG files; the rest is for the filtered rows of the input image. */
     bytes = batch->chain.filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;
@@ -287,9 +286,9 @@ static const gf_schedule_driver *worker_driver(const batch_worker *worker) {
 static gf_event worker_allocate(batch_worker *worker, gf_batch_image *image) {
     const gf_schedule_driver *driver = worker_driver(worker);
     void *memory = NULL;
-    gf_status status = worker->device->memory->workspace(worker->state, (size_t)driver->wanted,
-                                                         &memory, &worker->stream, NULL);
-    gf_batch_image first = {.memory = memory, .device = worker->device, .state = worker->state};
+    gf_status status = worker->on.backend->memory->workspace(
+        worker->on.state, (size_t)driver->wanted, &memory, &worker->stream, NULL);
+    gf_batch_image first = {.memory = memory, .on = worker->on};
     (void)image;
     if (!status && driver->size == 0)
         status = gf_batch_png_warm_up(worker->run->batch, worker->engine, &driver->format, &first,

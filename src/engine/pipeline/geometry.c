@@ -98,7 +98,7 @@ static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error) {
     const gf_plan *plan = job->plan;
-    gf_strip_request request = job->backend->request(job->state, plan);
+    gf_strip_request request = job->on.backend->request(job->on.state, plan);
     *out = (gf_cut){.plan = plan,
                     .first = job->first,
                     .end = job->end,
@@ -137,7 +137,7 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *er
 }
 
 bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry) {
-    if (job->backend->request(job->state, job->plan).whole_image)
+    if (job->on.backend->request(job->on.state, job->plan).whole_image)
         return false;
     if (geometry->slots > 2)
         geometry_set(geometry, geometry->out_rows, (geometry->slots + 1) / 2);

@@ -14,8 +14,8 @@ static gf_status pass_restart(gf_pass *pass, const gf_error *failure, gf_error *
     const uint64_t rows = pass->report->rows_per_strip;
     gf_cut unread;
     if (!gf_inputs_can_restart(pass->inputs)) {
-        char cause[sizeof pass->report->reason];
-        gf_engine_format_reason(cause, sizeof cause, failure);
+        char cause[GF_REASON_BYTES];
+        gf_engine_format_reason(cause, failure);
         return gf_fail(error, GF_FAILED,
                        "%s: %s; the input cannot be read again: run again, or use --backend cpu",
                        pass->inputs->name, cause);
@@ -33,15 +33,15 @@ static gf_status pass_restart(gf_pass *pass, const gf_error *failure, gf_error *
 
 static void pass_report_backend(const gf_pass *pass) {
     gf_report *report = pass->report;
-    snprintf(report->backend, sizeof report->backend, "%s", pass->job.backend->name);
-    pass->job.backend->describe(pass->job.state, report->device, sizeof report->device);
+    snprintf(report->backend, sizeof report->backend, "%s", pass->job.on.backend->name);
+    pass->job.on.backend->describe(pass->job.on.state, report->device, sizeof report->device);
 }
 
 /* Report the failure and the fallback; report both backends if the first one produced rows. */
 static void pass_report_fallback(const gf_pass *pass, uint64_t done) {
     gf_report *report = pass->report;
     const gf_report before = *report;
-    const char *name = pass->job.backend->name;
+    const char *name = pass->job.on.backend->name;
     pass_report_backend(pass);
     if (done == pass->first) {
         snprintf(report->reason, sizeof report->reason, "%.130s; %s was used instead",
@@ -87,13 +87,12 @@ static gf_status pass_compute(gf_pass *pass, gf_error *error) {
         stop.device_error = failure;
     /* Record a failure of the device, also if it happened while the file failed. */
     if (stop.device_error.status == GF_NO_BACKEND) {
-        gf_engine_note_failure(engine, job->backend, &stop.device_error);
-        gf_engine_format_reason(report->reason, sizeof report->reason, &stop.device_error);
+        gf_engine_note_failure(engine, job->on.backend, &stop.device_error);
+        gf_engine_format_reason(report->reason, &stop.device_error);
         report->device_failed = true;
     }
     if (status && (stop.by_backend || !stop.begun) &&
-        gf_engine_fall_back(engine, &job->backend, &job->state, report->reason,
-                            sizeof report->reason, &failure) &&
+        gf_engine_fall_back(engine, &job->on, report->reason, &failure) &&
         (stop.begun || !engine->may_defer)) {
         pass_report_fallback(pass, stop.done);
         report->device_failed = report->device_failed || stop.by_backend;
@@ -131,10 +130,9 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
                   .encode_threads = pass->encode_threads},
         .rows = pass->end ? pass->end - pass->first : 0,
         .images = pass->images};
-    char reason[sizeof report->reason];
+    char reason[GF_REASON_BYTES];
     pass->begun = false;
-    gf_status status =
-        gf_engine_choose(engine, &work, &job->backend, &job->state, reason, sizeof reason, error);
+    gf_status status = gf_engine_choose(engine, &work, &job->on, reason, error);
     if (status)
         return status;
     if (!report->device_failed) /* keep the reason of a failure in an earlier pass over the image */

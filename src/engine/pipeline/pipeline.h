@@ -106,8 +106,7 @@ void gf_inputs_close(gf_inputs *inputs);
 typedef struct gf_stream_job {
     const char *name; /* name of the image, for messages */
     const gf_plan *plan;
-    const gf_backend *backend;
-    void *state; /* state of the backend */
+    gf_started on;
     gf_consumer *consumer;
     /* Rows [first, end) to compute; end 0: to the last. The inputs start at the first row that they
      * need, the consumer receives row `first` first. */

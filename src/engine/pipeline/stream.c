@@ -103,7 +103,7 @@ static bool stream_submit_strip(gf_stream *stream, uint64_t k) {
         return false;
     if (consumer->filled)
         consumer->filled(consumer, slot);
-    const gf_status status = stream->job->backend->submit(stream->run, slot, &error);
+    const gf_status status = stream->job->on.backend->submit(stream->run, slot, &error);
     return stream_check(stream, status, true, &error);
 }
 
@@ -150,7 +150,7 @@ static bool stream_take_strip(gf_stream *stream, uint64_t k) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
     gf_consumer *consumer = stream->job->consumer;
     gf_error error = {0};
-    const gf_status status = stream->job->backend->wait(stream->run, slot, &error);
+    const gf_status status = stream->job->on.backend->wait(stream->run, slot, &error);
     return stream_check(stream, status, true, &error) &&
            stream_check(stream, consumer->strip(consumer, slot, &error), false, &error);
 }
@@ -165,7 +165,7 @@ static void stream_finish_state(gf_stream *stream) {
     if (state)
         memset(state, 0, bytes);
     if (state && bytes)
-        status = job->backend->collect(stream->run, state, &error);
+        status = job->on.backend->collect(stream->run, state, &error);
     if (stream_check(stream, status, state != NULL, &error))
         stream_check(stream, job->consumer->state(job->consumer, state, &error), false, &error);
     free(state);
@@ -217,7 +217,7 @@ static gf_status stream_begin(gf_stream *stream, gf_error *error) {
     stream->slots = slots;
     gf_status status = consumer->begin ? consumer->begin(consumer, geometry, error) : GF_OK;
     if (!status) {
-        status = job->backend->begin(job->state, geometry, slots, &stream->run, error);
+        status = job->on.backend->begin(job->on.state, geometry, slots, &stream->run, error);
         if (status && consumer->end)
             consumer->end(consumer);
     }
@@ -273,10 +273,10 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
             gf_busy_add(&report->busy[GF_DECODING],
                         gf_source_busy(inputs->sources[i], inputs->seconds[i]));
     if (!status)
-        job->backend->busy(stream.run, report->busy);
+        job->on.backend->busy(stream.run, report->busy);
     if (job->consumer->end)
         job->consumer->end(job->consumer);
-    job->backend->end(stream.run, stream.slots);
+    job->on.backend->end(stream.run, stream.slots);
     free(stream.slots);
     return status;
 }

@@ -167,10 +167,10 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
 /* Fail with the difference, and advise the user which component to test. */
 static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_error *error) {
     const gf_stream_job *stream = verifier->stream;
-    const gf_backend *backend = stream->backend;
+    const gf_backend *backend = stream->on.backend;
     const bool host = backend == &gf_backend_cpu || backend == &gf_backend_golden;
     char device[sizeof((gf_report *)0)->device];
-    backend->describe(stream->state, device, sizeof device);
+    backend->describe(stream->on.state, device, sizeof device);
     return gf_fail(error, GF_FAILED, "%s: %s; %s (%s) is unreliable: %s", stream->name, where,
                    backend->name, device,
                    host ? "test this machine's memory" : "use --backend cpu, and test the device");

@@ -37,8 +37,7 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
                             gf_device_job **out, gf_error *error) {
     const char *name = own->filter->info.name;
     gf_device_job *job = calloc(1, sizeof *job);
-    const gf_backend *backend;
-    void *state;
+    gf_started on;
     *out = NULL;
     if (!job) {
         gf_chain_close(own);
@@ -63,11 +62,11 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
                          "measure min and max with --statistics, and give them as --range LO,HI",
                          name);
     if (!status)
-        status = gf_engine_device(engine, &backend, &state, error);
+        status = gf_engine_device(engine, &on, error);
     if (!status) {
-        job->jobs = backend->jobs;
+        job->jobs = on.backend->jobs;
         job->independent = gf_rows_independent(job->plan);
-        status = job->jobs->open(state, chain->filter, job->plan, &job->job, error);
+        status = job->jobs->open(on.state, chain->filter, job->plan, &job->job, error);
     }
     if (status)
         gf_device_job_free(job);
@@ -269,10 +268,9 @@ void gf_device_results_free(gf_device_results *results) {
 }
 
 gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error) {
-    const gf_backend *backend;
-    void *state;
-    const gf_status status = gf_engine_device(engine, &backend, &state, error);
-    return status ? status : backend->jobs->wait_stream(state, stream, error);
+    gf_started on;
+    const gf_status status = gf_engine_device(engine, &on, error);
+    return status ? status : on.backend->jobs->wait_stream(on.state, stream, error);
 }
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
@@ -283,8 +281,7 @@ gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint6
     const char *name = "encode_png";
     const gf_device_encoding call = {format, count, in, out, NULL, gf_engine_threads(engine),
                                      stream};
-    const gf_backend *backend;
-    void *state;
+    gf_started on;
     gf_status status = gf_format_check(format, "device memory", error);
     if (!status && format->type == GF_F32)
         status = gf_fail(error, GF_USAGE,
@@ -300,8 +297,8 @@ gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint6
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_pixels_check(name, "image", format, in[i], error);
     if (!status)
-        status = gf_engine_device(engine, &backend, &state, error);
-    return status || count == 0 ? status : backend->png->encode(state, &call, error);
+        status = gf_engine_device(engine, &on, error);
+    return status || count == 0 ? status : on.backend->png->encode(on.state, &call, error);
 }
 
 gf_status gf_png_format(const void *file, size_t size, gf_format *format, gf_error *error) {
@@ -323,8 +320,7 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
     GF_FLOAT_ENV_SCOPE();
     const char *name = "decode_png";
     const char *missing = !files ? "files" : !formats ? "formats" : !out ? "images" : NULL;
-    const gf_backend *backend;
-    void *state;
+    gf_started on;
     gf_status status = GF_OK;
     if (count && missing)
         return gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, missing);
@@ -337,7 +333,7 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
             status = gf_pixels_check(name, "image", &formats[i], image, error);
     }
     if (!status)
-        status = gf_engine_device(engine, &backend, &state, error);
+        status = gf_engine_device(engine, &on, error);
     if (status || count == 0)
         return status;
     gf_error *own = errors ? errors : calloc((size_t)count, sizeof *own);
@@ -353,7 +349,7 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
                                      .errors = own,
                                      .threads = gf_engine_threads(engine),
                                      .always = gf_device_decodes_always};
-    status = backend->png->decode(state, &call, error);
+    status = on.backend->png->decode(on.state, &call, error);
     for (uint64_t i = 0; i < count && !status && !errors; i++)
         status = gf_return_error(&own[i], error);
     if (!errors)

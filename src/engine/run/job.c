@@ -104,13 +104,11 @@ static gf_plan *tall_plan(gf_engine *engine, const gf_chain *chain, const gf_for
     if (chain->count < 2 || __builtin_mul_overflow(format->height, chain->count, &all.height) ||
         gf_format_check(&all, "memory", NULL) || gf_chain_plan(chain, &all, &plan, NULL))
         return NULL;
-    const gf_backend *backend;
-    void *state;
-    char reason[sizeof((gf_report *)0)->reason];
+    gf_started on;
+    char reason[GF_REASON_BYTES];
     if (gf_rows_independent(plan) && (chain->out || !plan->out.width) &&
-        !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &backend, &state, reason,
-                          sizeof reason, NULL) &&
-        !backend->request(state, plan).whole_image)
+        !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &on, reason, NULL) &&
+        !on.backend->request(on.state, plan).whole_image)
         return plan;
     gf_plan_free(plan);
     return NULL;

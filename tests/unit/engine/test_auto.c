@@ -94,24 +94,20 @@ TEST(auto_reads_the_engine_options) {
 /* auto replaces a backend that cannot begin; a requested backend is not replaced. */
 TEST(only_auto_falls_back) {
     gf_error error = {.status = GF_FAILED, .message = "cuda: device memory: out of memory"};
-    char reason[64];
-    void *backend_state = NULL;
+    char reason[GF_REASON_BYTES];
     gf_engine *engine = NULL;
-    const gf_backend *backend = &gf_backend_golden;
+    gf_started on = {&gf_backend_golden, NULL};
     assert_ok(gf_engine_open(NULL, &engine, NULL));
-    assert_true(
-        gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
-    assert_ptr_equal(backend, &gf_backend_cpu);
-    assert_non_null(backend_state);
+    assert_true(gf_engine_fall_back(engine, &on, reason, &error));
+    assert_ptr_equal(on.backend, &gf_backend_cpu);
+    assert_non_null(on.state);
     assert_string_equal(reason, error.message);
-    assert_false(
-        gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
+    assert_false(gf_engine_fall_back(engine, &on, reason, &error));
     gf_engine_close(engine);
     gf_engine_options options = {.backend = "golden"};
-    backend = &gf_backend_golden;
+    on.backend = &gf_backend_golden;
     assert_ok(gf_engine_open(&options, &engine, NULL));
-    assert_false(
-        gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
+    assert_false(gf_engine_fall_back(engine, &on, reason, &error));
     gf_engine_close(engine);
 }
 

@@ -23,7 +23,7 @@ static gf_stream_job job_of(const gf_filter *filter, const char *text, uint64_t 
     assert_ok(gf_plan_new(filter, settings, &format, &plan, NULL));
     return (gf_stream_job){.name = "image",
                            .plan = plan,
-                           .backend = &fake_backend,
+                           .on = {&fake_backend, NULL},
                            .consumer = &consumer,
                            .rows_per_strip = rows_per_strip,
                            .max_memory = UINT64_MAX};

@@ -274,8 +274,7 @@ static void stream_rows(const gf_plan *plan, void *state, const unsigned char *p
     const gf_stream_job job = {
         .name = "test",
         .plan = plan,
-        .backend = &backend,
-        .state = state,
+        .on = {&backend, state},
         .consumer = &delivery.base,
         .first = rows.first,
         .end = rows.end == gf_plan_rows(plan) && test_below(random, 2) ? 0 : rows.end,

@@ -44,8 +44,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     gf_delivery_init(&delivery);
     gf_stream_job job = {.name = "test",
                          .plan = plan,
-                         .backend = &gf_backend_cpu,
-                         .state = state,
+                         .on = {&gf_backend_cpu, state},
                          .consumer = &delivery.base,
                          .rows_per_strip = rows_per_strip,
                          .max_memory = max_memory,
@@ -160,8 +159,7 @@ TEST(two_inputs_are_read_together) {
             gf_delivery_init(&delivery);
             const gf_stream_job job = {.name = "test",
                                        .plan = plan,
-                                       .backend = &gf_backend_cpu,
-                                       .state = cpu,
+                                       .on = {&gf_backend_cpu, cpu},
                                        .consumer = &delivery.base,
                                        .rows_per_strip = rows,
                                        .max_memory = 1 << 30};

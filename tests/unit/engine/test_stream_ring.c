@@ -114,8 +114,7 @@ TEST(strips_stay_intact) {
         gf_delivery_init(&delivery);
         gf_stream_job job = {.name = "test",
                              .plan = &plan,
-                             .backend = &backend,
-                             .state = &all,
+                             .on = {&backend, &all},
                              .consumer = &delivery.base,
                              .rows_per_strip =
                                  test_below(&random, 2) ? 1 + test_below(&random, 90) : 0,
@@ -162,8 +161,7 @@ TEST(damaged_files_are_reported_before_devices) {
         gf_delivery_init(&delivery);
         const gf_stream_job job = {.name = "test",
                                    .plan = &plan,
-                                   .backend = &backend,
-                                   .state = &all,
+                                   .on = {&backend, &all},
                                    .consumer = &delivery.base,
                                    .rows_per_strip = 3,
                                    .max_memory = 1u << 20};
