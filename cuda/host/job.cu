@@ -485,7 +485,6 @@ static void job_refine(const gf_job_run *run, const gf_strip *strip, gf_queue *q
     unsigned char *block = run->block->memory.data;
     gf_strip before = {};
     before.in[0] = strip->in[0];
-    before.in_again = true;
     before.out.rows = first->in.height;
     before.records = block + job->records_at;
     const gf_rows records = gf_strip_records(first, &before);
@@ -523,7 +522,6 @@ static void job_launch(const gf_job_run *run, const gf_job_images *images, unsig
         strip.out = {staged, job->out_stride, 0, out_rows};
     else if (job->out_row)
         strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, out_rows};
-    strip.out_again = run->out_staged;
     strip.records = records;
     if (run->part) {
         strip.state = run->part->device.data + run->part->sizes.records;

@@ -76,24 +76,19 @@ struct gf_plan {
 
 /* A strip as passed to a backend's function, in the memory of that backend. */
 typedef struct gf_strip {
-    gf_rows in[2];           /* input rows that the output rows need (gf_map_needs), or more; of two
-                              * inputs the same rows, with one stride */
-    gf_rows out;             /* output rows to compute; data is NULL without an output image */
-    unsigned char *records;  /* of the output rows, plan->record bytes apart */
-    void *state;             /* state to update; plan->state_bytes */
-    void *payload;           /* payload to write, header first; unused without has_payload */
-    const void *constants;   /* those of the plan */
-    size_t constants_stride; /* bytes to the constants of the next image of a list; 0: all images
-                              * have the same */
+    gf_rows in[2];          /* input rows that the output rows need (gf_map_needs), or more; of two
+                             * inputs the same rows, with one stride */
+    gf_rows out;            /* output rows to compute; data is NULL without an output image */
+    unsigned char *records; /* of the output rows, plan->record bytes apart */
+    void *state;            /* state to update; plan->state_bytes */
+    void *payload;          /* payload to write, header first; unused without has_payload */
+    const void *constants;  /* those of the plan */
     /* Images in device memory: the inputs of each one in order, and the outputs. All have the
      * strides of the first one, which is also in `in` and `out`. Their number is at most
      * GF_STRIP_IMAGES, and 0 or 1 without gf_filter_cuda.lists. in_list NULL: one image. */
     const gf_pixels *in_list;
     const gf_out_pixels *out_list;
     uint32_t images;
-    /* On devices, hints: another kernel reads the input, or the output, soon. It should stay in
-     * the L2 cache. */
-    bool in_again, out_again;
 } gf_strip;
 
 #define GF_STRIP_IMAGES 64

@@ -23,7 +23,7 @@ gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_r
         gf_plan_free(plan);
         return gf_fail_memory(error, filter->info.name, sizeof *result, "the result");
     }
-    *result = (gf_result){.filter = filter, .plan = plan, .data = data, .passed = true};
+    *result = (gf_result){.plan = plan, .data = data, .passed = true};
     filter->measure->describe(plan, data, result);
     if (result->out_of_memory) {
         gf_result_free(result);
@@ -36,7 +36,7 @@ gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_r
 void gf_result_free(gf_result *result) {
     if (!result)
         return;
-    result->filter->measure->close(result->data);
+    result->plan->filter->measure->close(result->data);
     gf_plan_free(result->plan);
     free(result->text);
     free(result);
@@ -92,7 +92,7 @@ gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, siz
     if (table >= result->table_count || row >= result->tables[table].row_count ||
         column >= result->tables[table].column_count)
         return gf_value_text("");
-    return result->filter->measure->cell(result->plan, result->data, table, row, column);
+    return result->plan->filter->measure->cell(result->plan, result->data, table, row, column);
 }
 
 bool gf_result_column(const gf_result *result, size_t table, size_t column, void *values) {

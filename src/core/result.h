@@ -7,7 +7,6 @@
 #define GF_MAX_TABLES 6
 
 struct gf_result {
-    const gf_filter *filter;
     gf_plan *plan;
     void *data;
     gf_table tables[GF_MAX_TABLES];

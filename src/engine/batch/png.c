@@ -16,16 +16,6 @@
 /* gf_png_scan_file accepts metadata chunks up to this size. */
 #define MIN_MAX_CHUNK (UINT64_C(1) << 16)
 
-/* Decoded images of one format that a device filters and encodes together. The arrays have `count`
- * entries, in one block. */
-typedef struct png_group {
-    gf_buffer *encoded; /* start of the block */
-    gf_out_pixels *out;
-    gf_pixels *in, *rows;
-    uint64_t *largest;
-    gf_result **results;
-} png_group;
-
 /* ---- device memory --------------------------------------------------------------------------- */
 
 static uint64_t png_file_bytes(const gf_task *task) {
@@ -90,32 +80,25 @@ unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_
     return read && gf_format_equal(&scan->format, &task->plan->in) ? file : NULL;
 }
 
-/* Close the file of the task, and add the metadata after its pixels to the task. Its rows are not
- * read: a device decodes them. */
-static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png_scan *scan,
-                          gf_error *error) {
-    gf_source *held;
-    const gf_format *in = &task->plan->in;
-    gf_status status = gf_memory_source(in, file, gf_row_bytes(in), &held, error);
-    if (status)
-        return status;
-    gf_inputs_replace(&task->inputs, held);
-    held->bytes = scan->end;
-    if (task->with_metadata)
-        status = gf_png_scan_late(file, scan, held, task->inputs.name, error);
-    return status ? status : gf_task_update_metadata(task, error);
-}
-
 gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const gf_buffer *host) {
     gf_task *task = &image->task;
+    const gf_format *in = &task->plan->in;
     const gf_png_scan *scan = &image->file.scan;
     const uint32_t parts = gf_png_scan_parts(scan);
     unsigned char *data = image->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
     size_t *places = calloc(2 * (size_t)parts, sizeof *places);
+    gf_source *held;
     image->places = places;
     image->file.places = places;
     image->file.data = data;
-    if (!places || png_hold(task, file, scan, NULL) ||
+    if (!places || gf_memory_source(in, file, gf_row_bytes(in), &held, NULL))
+        return GF_FAILED;
+    /* Close the file of the task, and add the metadata after its pixels to the task. Its rows are
+     * not read: a device decodes them. */
+    gf_inputs_replace(&task->inputs, held);
+    held->bytes = scan->end;
+    if ((task->with_metadata && gf_png_scan_late(file, scan, held, task->inputs.name, NULL)) ||
+        gf_task_update_metadata(task, NULL) ||
         !gf_png_scan_copy(file, scan, file, places, places + parts))
         return GF_FAILED;
     return image->on.backend->memory->upload(image->on.state, data, file, gf_png_scan_bytes(scan),
@@ -165,45 +148,40 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
     return status;
 }
 
-static gf_status png_allocate(png_group *group, size_t count, const char *name, gf_error *error) {
-    const size_t each = sizeof *group->encoded + sizeof *group->out + sizeof *group->in +
-                        sizeof *group->rows + sizeof *group->largest + sizeof(gf_result *);
-    *group = (png_group){.encoded = calloc(count, each)};
-    if (!group->encoded)
-        return gf_fail_memory(error, name, count * each, "a group");
-    group->out = (gf_out_pixels *)(group->encoded + count);
-    group->in = (gf_pixels *)(group->out + count);
-    group->rows = group->in + count;
-    group->largest = (uint64_t *)(group->rows + count);
-    group->results = (gf_result **)(group->largest + count);
-    return GF_OK;
-}
-
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
                                gf_batch_image *first, void *stream, gf_error *error) {
     const gf_plan *plan = first->task.plan;
     const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
     double began = gf_now();
-    png_group group;
-    gf_status status = png_allocate(&group, count, batch->chain.filter->info.name, error);
+    /* The arrays are in one block. */
+    const size_t each = sizeof(gf_buffer) + sizeof(gf_out_pixels) + 2 * sizeof(gf_pixels) +
+                        sizeof(uint64_t) + sizeof(gf_result *);
+    gf_buffer *encoded = calloc(count, each);
+    if (!encoded)
+        return gf_fail_memory(error, batch->chain.filter->info.name, count * each, "a group");
+    gf_out_pixels *out = (gf_out_pixels *)(encoded + count);
+    gf_pixels *in = (gf_pixels *)(out + count), *rows = in + count;
+    uint64_t *largest = (uint64_t *)(rows + count);
+    gf_result **results = (gf_result **)(largest + count);
+    gf_status status = GF_OK;
     size_t k = 0;
-    for (const gf_batch_image *image = first; image && !status; image = png_next(image))
+    for (const gf_batch_image *image = first; image; image = png_next(image))
         if (image->base.computed) {
-            group.in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(&plan->in))};
-            group.encoded[k] = (gf_buffer){image->memory, in_bytes};
-            group.out[k] = (gf_out_pixels){image->memory + in_bytes, stride};
-            group.rows[k++] = (gf_pixels){image->memory + in_bytes, stride};
+            in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(&plan->in))};
+            encoded[k] = (gf_buffer){image->memory, in_bytes};
+            out[k] = (gf_out_pixels){image->memory + in_bytes, stride};
+            rows[k++] = (gf_pixels){image->memory + in_bytes, stride};
         }
     gf_chain chain = batch->chain;
     chain.count = k;
-    chain.in[0] = group.in;
-    chain.out = plan->out.width ? group.out : NULL;
+    chain.in[0] = in;
+    chain.out = plan->out.width ? out : NULL;
     if (!status && k)
         status = gf_run_on_device(engine, &chain, &plan->in, stream,
-                                  chain.filter->measure ? group.results : NULL, error);
+                                  chain.filter->measure ? results : NULL, error);
     png_add_time(first, count, GF_COMPUTING, &began);
     const gf_device_encoding call = {
-        &plan->out, k, group.rows, group.encoded, group.largest, gf_engine_threads(engine), stream};
+        &plan->out, k, rows, encoded, largest, gf_engine_threads(engine), stream};
     if (!status && k && plan->out.width)
         status = first->on.backend->png->encode(first->on.state, &call, error);
     png_add_time(first, count, GF_ENCODING, &began);
@@ -216,11 +194,11 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
             gf_made_report_plan(&image->made, plan);
             report->rows_per_strip = plan->in.height;
             report->strips = 1;
-            image->encoded = group.encoded[k];
-            image->largest = group.largest[k];
-            image->made.results[0] = group.results[k++];
+            image->encoded = encoded[k];
+            image->largest = largest[k];
+            image->made.results[0] = results[k++];
         }
-    free(group.encoded);
+    free(encoded);
     return status;
 }
 

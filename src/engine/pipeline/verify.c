@@ -15,8 +15,7 @@ enum { VERIFY_TEXT = 256 };
 
 /* Outcome of one part of a strip. */
 struct gf_verify_part {
-    gf_status status; /* status of golden */
-    gf_error error;
+    gf_error error;          /* of golden */
     char where[VERIFY_TEXT]; /* first difference; empty for none */
 };
 
@@ -48,17 +47,6 @@ static void verify_sample_text(gf_type type, const unsigned char *row, uint64_t 
         snprintf(text, 64, "%s", number);
 }
 
-static void verify_describe_sample(const gf_format *format, uint64_t y, const unsigned char *golden,
-                                   const unsigned char *actual, char where[VERIFY_TEXT]) {
-    const uint64_t i = verify_first_of(golden, actual, gf_type_bytes(format->type));
-    char is[64], should[64];
-    verify_sample_text(format->type, actual, i, is);
-    verify_sample_text(format->type, golden, i, should);
-    snprintf(where, VERIFY_TEXT,
-             "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is %s, expected %s",
-             i / format->channels, y, i % format->channels, is, should);
-}
-
 static void verify_describe_word(const char *of, const void *golden, const void *actual,
                                  char where[VERIFY_TEXT]) {
     const uint64_t i = verify_first_of(golden, actual, sizeof(uint64_t));
@@ -74,11 +62,18 @@ static void verify_describe_word(const char *of, const void *golden, const void 
  * of the strip to verify in `where`. Leave it unchanged if there is none. */
 static void verify_rows(const gf_plan *plan, const gf_strip *golden, const gf_strip *actual,
                         char where[VERIFY_TEXT]) {
-    const size_t row_bytes = plan->out.width ? gf_row_bytes(&plan->out) : 0;
+    const gf_format *format = &plan->out;
+    const size_t row_bytes = format->width ? gf_row_bytes(format) : 0;
     for (uint64_t y = golden->out.y0; y < golden->out.y0 + golden->out.rows; y++) {
         const unsigned char *p = gf_row(&golden->out, y), *q = gf_row(&actual->out, y);
         if (row_bytes && memcmp(p, q, row_bytes) != 0) {
-            verify_describe_sample(&plan->out, y, p, q, where);
+            const uint64_t i = verify_first_of(p, q, gf_type_bytes(format->type));
+            char is[64], should[64];
+            verify_sample_text(format->type, q, i, is);
+            verify_sample_text(format->type, p, i, should);
+            snprintf(where, VERIFY_TEXT,
+                     "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is %s, expected %s",
+                     i / format->channels, y, i % format->channels, is, should);
             return;
         }
         const void *a = gf_record(plan, golden, y), *b = gf_record(plan, actual, y);
@@ -159,8 +154,8 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
         golden.payload = verifier->payloads.data + task * verifier->payloads.stride;
     golden = gf_strip_part(job->plan, &golden, task, verifier->part_count);
     part->where[0] = 0;
-    part->status = job->plan->filter->golden(job->plan, &golden, &part->error);
-    if (!part->status)
+    part->error.status = GF_OK;
+    if (!job->plan->filter->golden(job->plan, &golden, &part->error))
         verify_rows(job->plan, &golden, &actual, part->where);
 }
 
@@ -192,10 +187,8 @@ static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_err
     gf_pool_run(verifier->pool, &work);
     for (uint32_t i = 0; i < verifier->part_count; i++) {
         const struct gf_verify_part *part = &verifier->part[i];
-        if (part->status && error)
-            *error = part->error;
-        if (part->status)
-            return part->status;
+        if (part->error.status)
+            return gf_return_error(&part->error, error);
         if (part->where[0])
             return verify_fail(verifier, part->where, error);
     }

@@ -99,20 +99,18 @@ void gf_device_job_free(gf_device_job *job) {
     free(job);
 }
 
-/* Return whether image `next` of a list begins where the one before it ends. */
-static bool device_follows(const gf_device_job *job, const gf_pixels *in,
-                           const gf_out_pixels *out) {
-    const uint32_t inputs = job->plan->inputs;
-    const uint64_t height = job->plan->in.height;
-    for (uint32_t i = 0; i < inputs; i++) {
-        const gf_pixels *next = in + inputs + i;
-        if (next->stride != in[i].stride ||
-            (uintptr_t)next->data != (uintptr_t)in[i].data + height * in[i].stride)
-            return false;
+/* Return whether the next image of a list begins where the first one ends. */
+static bool device_follows(const gf_plan *plan, const gf_pixels *in, const gf_out_pixels *out) {
+    const uint64_t height = plan->in.height;
+    bool follows =
+        !out || (out[1].stride == out[0].stride &&
+                 (uintptr_t)out[1].data == (uintptr_t)out[0].data + height * out[0].stride);
+    for (uint32_t i = 0; i < plan->inputs; i++) {
+        const gf_pixels *next = in + plan->inputs + i;
+        follows = follows && next->stride == in[i].stride &&
+                  (uintptr_t)next->data == (uintptr_t)in[i].data + height * in[i].stride;
     }
-    return !job->plan->out.width ||
-           (out[1].stride == out[0].stride &&
-            (uintptr_t)out[1].data == (uintptr_t)out[0].data + height * out[0].stride);
+    return follows;
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -131,20 +129,21 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
         for (uint32_t k = 0; k < inputs && !status; k++)
             status =
                 gf_pixels_check(name, k ? "second input" : "input", &plan->in, image[k], error);
-        if (!status && job->plan->out.width)
+        if (out && !status)
             status = gf_pixels_check(name, "output", &plan->out,
                                      (gf_pixels){out[i].data, out[i].stride}, error);
-        if (!status && job->plan->out.width)
+        if (out && !status)
             status = gf_check_overlap(plan, name, image, &out[i], error);
     }
     for (uint64_t i = 0, images; i < count && !status; i += images) {
-        const gf_out_pixels *to = job->plan->out.width ? out + i : NULL;
-        gf_job_images group = {1, plan->in.height, in + i * inputs, to};
+        const gf_pixels *first = in + i * inputs;
+        const gf_out_pixels *to = out ? out + i : NULL;
+        gf_job_images group = {1, plan->in.height, first, to};
         gf_device_part *part = NULL;
-        for (images = 1; job->independent && i + images < count; images++)
-            if (!device_follows(job, in + (i + images - 1) * inputs,
-                                job->plan->out.width ? to + images - 1 : NULL))
-                break;
+        images = 1;
+        while (job->independent && i + images < count &&
+               device_follows(plan, first + (images - 1) * inputs, to ? to + images - 1 : NULL))
+            images++;
         if (images > 1)
             group.rows *= images;
         else if (job->independent || !job->chain.filter->measure)
@@ -162,15 +161,17 @@ static gf_status device_check_lists(const gf_device_job *job, const gf_device_im
                                     gf_pixels **pairs, gf_error *error) {
     const char *name = job->chain.filter->info.name;
     const bool two = job->plan->inputs == 2;
-    if (images->count && !images->in)
+    if (images->count == 0)
+        return GF_OK;
+    if (!images->in)
         return gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", name);
-    if (images->count && two && (!images->second || !images->second[0]))
+    if (two && (!images->second || !images->second[0]))
         return gf_fail(error, GF_USAGE, "%s: the list of second images is NULL", name);
-    if (images->count && job->plan->out.width && (!images->out || !images->out[0]))
+    if (job->plan->out.width && (!images->out || !images->out[0]))
         return gf_fail(error, GF_USAGE, "%s: produces an image; give an output", name);
-    if (two && !(*pairs = malloc((size_t)(2 * images->count + 1) * sizeof **pairs)))
-        return gf_fail_memory(error, name, 2 * images->count * sizeof **pairs,
-                              "the list of images");
+    const size_t bytes = 2 * (size_t)images->count * sizeof **pairs;
+    if (two && !(*pairs = malloc(bytes)))
+        return gf_fail_memory(error, name, bytes, "the list of images");
     for (uint64_t i = 0; two && i < images->count; i++) {
         (*pairs)[2 * i] = images->in[i];
         (*pairs)[2 * i + 1] = images->second[0][i];
@@ -214,12 +215,10 @@ static gf_status device_make_result(const gf_device_job *job, const gf_device_pa
     const gf_measure *measure = job->chain.filter->measure;
     const uint64_t height = job->plan->in.height;
     const size_t record = part->records.stride;
-    const bool samples = job->chain.samples_path != NULL;
     gf_task task = {.chain = &job->chain,
                     .inputs = {.name = "device memory"},
                     .memory = job->engine->options.max_memory,
-                    .keep_samples = samples,
-                    .buffer_samples = samples};
+                    .keep_samples = job->chain.samples_path};
     gf_status status = gf_chain_plan(&job->chain, &job->plan->in, &task.plan, error);
     if (!status)
         status = gf_task_open_measure(&task, error);
@@ -359,10 +358,12 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
 
 /* ---- jobs of an engine ----------------------------------------------------------------------- */
 
-/* Find or create the job of a chain, and move it to the front. */
-static gf_status device_find_job(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                                 gf_device_job **out, gf_error *error) {
+gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
+                           void *stream, gf_result **results, gf_error *error) {
+    const gf_device_images images = {
+        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = &chain->out};
     gf_device_job **jobs = engine->jobs, *found = NULL;
+    gf_device_results *queued = NULL;
     size_t at = 0;
     for (; at < engine->job_count && !found; at++)
         if (jobs[at]->chain.filter == chain->filter &&
@@ -380,20 +381,10 @@ static gf_status device_find_job(gf_engine *engine, const gf_chain *chain, const
             gf_device_job_free(jobs[--engine->job_count]);
         at = ++engine->job_count;
     }
-    while (--at > 0)
+    while (--at > 0) /* move it to the front */
         jobs[at] = jobs[at - 1];
-    *out = jobs[0] = found;
-    return GF_OK;
-}
-
-gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                           void *stream, gf_result **results, gf_error *error) {
-    gf_device_job *prepared;
-    gf_device_results *queued = NULL;
-    const gf_device_images images = {
-        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = &chain->out};
-    gf_status status = device_find_job(engine, chain, format, &prepared, error);
-    if (!status)
-        status = gf_device_job_run(prepared, &images, stream, results ? &queued : NULL, error);
+    jobs[0] = found;
+    const gf_status status =
+        gf_device_job_run(found, &images, stream, results ? &queued : NULL, error);
     return queued ? gf_device_results_wait(queued, results, error) : status;
 }

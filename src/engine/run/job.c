@@ -42,23 +42,6 @@ static gf_status tall_finish(const gf_plan *plan, void *data, const void *state,
     return status;
 }
 
-static gf_status tall_open_parts(gf_tall *tall, const gf_chain *chain, const gf_format *format,
-                                 uint64_t memory, gf_error *error) {
-    gf_status status = GF_OK;
-    tall->parts = calloc((size_t)tall->count, sizeof *tall->parts);
-    if (!tall->parts)
-        return gf_fail_memory(error, chain->filter->info.name, tall->count * sizeof *tall->parts,
-                              "the measurement");
-    for (uint64_t i = 0; i < tall->count && !status; i++) {
-        gf_task *part = &tall->parts[i];
-        *part = (gf_task){.chain = chain, .inputs = {.name = "memory"}, .memory = memory};
-        status = gf_chain_plan(chain, format, &part->plan, error);
-        if (!status)
-            status = gf_task_open_measure(part, error);
-    }
-    return status;
-}
-
 /* Run all images as one image of this plan, and free the plan. */
 static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                           gf_plan *plan, gf_made *made, gf_result **results, gf_error *error) {
@@ -79,8 +62,16 @@ static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_for
         const gf_pixels in[] = {chain->in[0][i], chain->in[1] ? chain->in[1][i] : chain->in[0][i]};
         status = gf_check_overlap(&one, chain->filter->info.name, in, &chain->out[i], error);
     }
-    if (!status && tall.measure)
-        status = tall_open_parts(&tall, chain, format, task.memory, error);
+    if (!status && tall.measure && !(tall.parts = calloc((size_t)tall.count, sizeof *tall.parts)))
+        status = gf_fail_memory(error, chain->filter->info.name, tall.count * sizeof *tall.parts,
+                                "the measurement");
+    for (uint64_t i = 0; tall.parts && i < tall.count && !status; i++) {
+        gf_task *part = &tall.parts[i];
+        *part = (gf_task){.chain = chain, .inputs = {.name = "memory"}, .memory = task.memory};
+        status = gf_chain_plan(chain, format, &part->plan, error);
+        if (!status)
+            status = gf_task_open_measure(part, error);
+    }
     gf_delivery delivery = {.plan = plan, .measure = &measure, .data = &tall, .sink = task.sink};
     gf_pass pass = gf_task_pass(&task, &delivery);
     if (!status)

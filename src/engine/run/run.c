@@ -208,9 +208,10 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     if (status)
         return status;
     task->memory -= task->plan->result_bytes;
+    const bool buffered = task->keep_samples || task->buffer_samples;
     const gf_measure_options keep = {.samples = task->samples,
                                      .all = task->keep_samples,
-                                     .max_memory = task->buffer_samples ? task->memory / 2 : 0,
+                                     .max_memory = buffered ? task->memory / 2 : 0,
                                      .left_out = task->inputs.left_out,
                                      .name = task->inputs.name};
     task->memory -= keep.max_memory;
@@ -520,7 +521,7 @@ gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format
     gf_pixels in[2] = {{NULL, 0}};
     gf_status status = GF_OK;
     task.images = chain->count - image;
-    task.keep_samples = task.buffer_samples = chain->samples_path != NULL;
+    task.keep_samples = chain->samples_path;
     for (uint32_t i = 0; i < info->inputs && !status; i++) {
         in[i] = chain->in[i][image];
         if (!in[i].data)

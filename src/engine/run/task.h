@@ -77,7 +77,7 @@ typedef struct gf_task {
     bool with_metadata;      /* copy the input's metadata to the output */
     gf_metadata stripped;    /* without items: what the output receives otherwise */
     bool keep_samples;       /* keep samples in the result */
-    bool buffer_samples;     /* buffer samples until the last strip */
+    bool buffer_samples;     /* buffer samples until the last strip, for their file */
     uint64_t memory;         /* unallocated part of the engine's max_memory, in bytes */
     uint64_t sink_memory;    /* memory reserved for the sink, in bytes */
     void *data;              /* open data of the filter's measure; NULL if it has none */
