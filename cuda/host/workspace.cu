@@ -129,8 +129,7 @@ static gf_status workspace_upload(void *state, void *to, const void *from, size_
 }
 
 static gf_status workspace_download(void *state, const void *from, size_t bytes,
-                                    const gf_buffer *host, const gf_byte_taker *taker,
-                                    gf_error *error) {
+                                    const gf_buffer *host, gf_sink *sink, gf_error *error) {
     gf_queue queue = gf_queue_on(cudaStreamPerThread, "cuda", error);
     const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
     for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
@@ -139,7 +138,7 @@ static gf_status workspace_download(void *state, const void *from, size_t bytes,
                       "copy");
         gf_queue_synchronize(&queue, "copy");
         if (!queue.status)
-            queue.status = taker->take(taker->context, host->data, size, error);
+            queue.status = sink->write_encoded(sink, host->data, size, error);
     }
     return queue.status;
 }

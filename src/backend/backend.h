@@ -99,12 +99,6 @@ typedef struct gf_job_functions {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Receiver of bytes. */
-typedef struct gf_byte_taker {
-    gf_status (*take)(void *context, const void *data, size_t size, gf_error *error);
-    void *context;
-} gf_byte_taker;
-
 /* After `workspace`, several threads may call the functions below it at once. */
 typedef struct gf_memory_functions {
     /* Return the bytes of device memory that are free. */
@@ -118,9 +112,9 @@ typedef struct gf_memory_functions {
     /* Upload bytes through that host memory, and wait. from: host->data or other memory. */
     gf_status (*upload)(void *state, void *to, const void *from, size_t bytes,
                         const gf_buffer *host, gf_error *error);
-    /* Download bytes to that host memory, in pieces, and pass them on. */
+    /* Download an encoded image to that host memory, in pieces, and write them to a sink. */
     gf_status (*download)(void *state, const void *from, size_t bytes, const gf_buffer *host,
-                          const gf_byte_taker *taker, gf_error *error);
+                          gf_sink *sink, gf_error *error);
 } gf_memory_functions;
 
 /* ---- PNG ------------------------------------------------------------------------------------- */

@@ -40,8 +40,6 @@ gf_isa gf_isa_best(void) {
     return isa;
 }
 
-/* ---- cores and memory ------------------------------------------------------------------------ */
-
 /* Return the number in a file of a control group; UINT64_MAX for "max", -1 and no file. *second:
  * the next number in the file, or 0. */
 static uint64_t group_number(const char *directory, const char *name, uint64_t *second) {

@@ -121,13 +121,12 @@ static inline gf_status fake_upload(void *state, void *to, const void *from, siz
 }
 
 static inline gf_status fake_download(void *state, const void *from, size_t bytes,
-                                      const gf_buffer *host, const gf_byte_taker *taker,
-                                      gf_error *error) {
+                                      const gf_buffer *host, gf_sink *sink, gf_error *error) {
     gf_status status = GF_OK;
     for (size_t at = 0; at < bytes && !status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         memcpy(host->data, (const unsigned char *)from + at, size);
-        status = taker->take(taker->context, host->data, size, error);
+        status = sink->write_encoded(sink, host->data, size, error);
     }
     return status;
 }

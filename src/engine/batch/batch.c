@@ -69,7 +69,7 @@ static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
 
 void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files) {
     const uint64_t files = open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : 1;
-    batch->threads = (uint32_t)gf_min(threads, GF_BATCH_MAX_THREADS);
+    batch->threads = (uint32_t)gf_min(threads, GF_MAX_THREADS);
     batch->at_once = (uint32_t)gf_min(gf_min(gf_batch_expected(batch), batch->threads), files);
     batch->threads_per_file =
         batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;

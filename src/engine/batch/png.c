@@ -219,16 +219,10 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     return status;
 }
 
-static gf_status png_take(void *context, const void *data, size_t size, gf_error *error) {
-    gf_sink *sink = context;
-    return sink->write_encoded(sink, data, size, error);
-}
-
 gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
     const gf_batch_image *image = context;
     const gf_memory_functions *memory = image->on.backend->memory;
-    const gf_byte_taker taker = {png_take, sink};
     gf_buffer host;
     gf_status status = memory->take_host(image->on.state, &host, error);
     if (status)
@@ -236,7 +230,7 @@ gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
     sink->clipped = image->largest;
     status =
         memory->download(image->on.state, (const unsigned char *)image->encoded.data + GF_PNG_HEAD,
-                         image->encoded.size - GF_PNG_HEAD - TAIL, &host, &taker, error);
+                         image->encoded.size - GF_PNG_HEAD - TAIL, &host, sink, error);
     memory->return_host(image->on.state, &host);
     return status;
 }

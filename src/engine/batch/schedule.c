@@ -395,37 +395,31 @@ static bool schedule_decode(gf_schedule *schedule, gf_schedule_worker *worker,
     return schedule_assign(schedule, worker, GF_DO_DECODE, NULL);
 }
 
-/* Return the step with which a driver changes its state; GF_DO_NOTHING: none. Additional engines
- * are opened in turn. */
-static gf_event schedule_drive(gf_schedule *schedule, gf_schedule_driver *driver) {
-    const uint32_t number = (uint32_t)(driver - schedule->drivers);
-    if (driver->state == GF_DRIVER_CLOSED)
-        return number < schedule->devices ||
-                       (number == schedule_engines(schedule) && schedule_needs_engine(schedule))
-                   ? GF_DO_OPEN_ENGINE
-                   : GF_DO_NOTHING;
-    if (driver->state == GF_DRIVER_LEAVING)
-        return driver->uploading + driver->held ? GF_DO_NOTHING : GF_DO_CLOSE_ENGINE;
-    if (schedule->starting || !schedule_needs_memory(schedule, driver))
-        return GF_DO_NOTHING;
-    driver->wanted = gf_min(schedule->wanted_bytes, schedule->engine_bytes);
-    driver->format = schedule->wanted_format;
-    return GF_DO_ALLOCATE;
-}
-
 /* Give a driver its next step, if it has one. Devices compute nothing before all have started: if
  * one cannot start, the batch ends as if it had not begun. An engine that is left is closed before
  * others run its item: that frees memory for it. */
 static bool schedule_serve_driver(gf_schedule *schedule, gf_schedule_worker *worker,
                                   gf_schedule_driver *driver) {
     const uint64_t unreported = schedule_sum(schedule->counts, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
+    const uint32_t number = (uint32_t)(driver - schedule->drivers);
+    gf_event event = GF_DO_NOTHING;
     if (schedule->aborted)
         return false;
     if (driver->state == GF_DRIVER_ENCODING)
         return schedule_assign(schedule, worker, GF_DO_ENCODE, NULL);
     if (!schedule->starting && schedule_decode(schedule, worker, driver))
         return true;
-    const gf_event event = schedule_drive(schedule, driver);
+    if (driver->state == GF_DRIVER_CLOSED) { /* additional engines are opened in turn */
+        if (number < schedule->devices ||
+            (number == schedule_engines(schedule) && schedule_needs_engine(schedule)))
+            event = GF_DO_OPEN_ENGINE;
+    } else if (driver->state == GF_DRIVER_LEAVING) {
+        event = driver->uploading + driver->held ? GF_DO_NOTHING : GF_DO_CLOSE_ENGINE;
+    } else if (!schedule->starting && schedule_needs_memory(schedule, driver)) {
+        driver->wanted = gf_min(schedule->wanted_bytes, schedule->engine_bytes);
+        driver->format = schedule->wanted_format;
+        event = GF_DO_ALLOCATE;
+    }
     if (event) {
         schedule_turn(schedule, driver, event, GF_BY_DRIVER);
         return schedule_assign(schedule, worker, event, NULL);

@@ -10,13 +10,12 @@
 #include "core/image.h"
 #include "core/machine.h"
 
-#define GF_BATCH_MAX_THREADS GF_MAX_THREADS
 /* Maximum engines per device. Reading, computing and writing use three. */
 #define GF_BATCH_MAX_ENGINES 4u
 /* Maximum engines per device for PNG files: while one waits for its files, others compute. */
 #define GF_BATCH_MAX_PNG_ENGINES 8u
 #define GF_BATCH_MAX_DRIVERS (GF_MAX_DEVICES * GF_BATCH_MAX_PNG_ENGINES)
-#define GF_BATCH_MAX_WORKERS (GF_BATCH_MAX_THREADS + GF_BATCH_MAX_DRIVERS)
+#define GF_BATCH_MAX_WORKERS (GF_MAX_THREADS + GF_BATCH_MAX_DRIVERS)
 
 /* Kinds of workers, as bits. A thread of a batch that shares its list between the CPU and devices
  * is a CPU worker and a coder. */

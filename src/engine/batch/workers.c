@@ -513,7 +513,7 @@ gf_status gf_batch_run(const gf_file_batch *batch, const gf_batch_devices *devic
     const uint32_t drivers = workers_plan(run);
     /* In a shared batch on devices, one thread may block in source.take while the others code. */
     const uint32_t coders = batch->at_once + (devices->count && batch->source.take ? 1 : 0);
-    workers_run(run, coders < GF_BATCH_MAX_THREADS ? coders : GF_BATCH_MAX_THREADS, drivers);
+    workers_run(run, (uint32_t)gf_min(coders, GF_MAX_THREADS), drivers);
     pthread_mutex_destroy(&run->lock);
     gf_status status = run->error.status;
     /* Items without a device are not processed. A shared batch cannot count them. */

@@ -356,8 +356,6 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
     return status;
 }
 
-/* ---- jobs of an engine ----------------------------------------------------------------------- */
-
 gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                            void *stream, gf_result **results, gf_error *error) {
     const gf_device_images images = {

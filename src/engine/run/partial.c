@@ -31,7 +31,6 @@ typedef struct gf_partial_entry {
 } gf_partial_entry;
 
 struct gf_partial {
-    const gf_filter *filter;
     gf_plan *plan;
     gf_partial_head head;
     unsigned char *state;
@@ -83,7 +82,6 @@ static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_
     *out = partial;
     if (!partial)
         return gf_fail_memory(error, filter->info.name, sizeof *partial, "a partial result");
-    partial->filter = filter;
     gf_status status = gf_chain_plan(chain, format, &partial->plan, error);
     if (!status) {
         gf_partial_head *head = &partial->head;
@@ -118,7 +116,8 @@ static unsigned char *partial_extend(gf_partial *partial, uint64_t bytes, gf_err
         const uint64_t capacity = needed + needed / 2 + 1;
         unsigned char *log = realloc(partial->log, (size_t)capacity);
         if (!log) {
-            gf_set_memory_error(error, partial->filter->info.name, capacity, "the measurement");
+            gf_set_memory_error(error, partial->plan->filter->info.name, capacity,
+                                "the measurement");
             return NULL;
         }
         partial->log = log;
@@ -135,7 +134,7 @@ static unsigned char *partial_add_entry(gf_partial *partial, gf_partial_entry en
                                         gf_error *error) {
     const uint64_t bytes = sizeof entry + entry.bytes;
     if (gf_check_memory(partial->head.log_bytes + bytes, partial->max_log,
-                        partial->filter->info.name, "the partial result", error))
+                        partial->plan->filter->info.name, "the partial result", error))
         return NULL;
     unsigned char *at = partial_extend(partial, bytes, error);
     return at ? (unsigned char *)memcpy(at, &entry, sizeof entry) + sizeof entry : NULL;
@@ -170,8 +169,6 @@ static gf_status partial_finish(const gf_plan *plan, void *data, const void *sta
     memcpy(partial->state, state, (size_t)partial->head.state_bytes);
     return GF_OK;
 }
-
-/* ---- the output file ------------------------------------------------------------------------- */
 
 gf_status gf_rows_file_open(const gf_job *job, const gf_format *format, gf_rows_file **file,
                             gf_error *error) {
@@ -209,14 +206,14 @@ void gf_rows_file_close(gf_rows_file *file) {
 static gf_status partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
                                  gf_error *error) {
     const gf_partial_head *head = &partial->head;
-    const gf_measure *measure = partial->filter->measure;
+    const gf_measure *measure = partial->plan->filter->measure;
     uint64_t y = 0;
     gf_status status = GF_OK;
     if (head->first != 0 || head->end != gf_plan_rows(plan))
-        return gf_fail(error, GF_USAGE,
-                       "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64
-                       " rows",
-                       partial->filter->info.name, head->first, head->end, gf_plan_rows(plan));
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64 " rows",
+            partial->plan->filter->info.name, head->first, head->end, gf_plan_rows(plan));
     for (uint64_t at = 0; at < head->log_bytes && !status;) {
         gf_partial_entry entry;
         memcpy(&entry, partial->log + at, sizeof entry);
@@ -236,7 +233,8 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
     if (!task->plan->measure_first)
         return GF_OK;
     const gf_filter *filter = task->plan->measure_first->filter;
-    if (!before || before->filter != filter || !gf_format_equal(&before->head.in, &task->plan->in))
+    if (!before || before->plan->filter != filter ||
+        !gf_format_equal(&before->head.in, &task->plan->in))
         return gf_fail(error, GF_USAGE, "%s: needs the partial result of %s for the whole image",
                        task->chain->filter->info.name, filter->info.name);
     if (before->head.files != partial_digest_files(&task->inputs))
@@ -389,8 +387,8 @@ gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range 
 
 gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error) {
     const gf_partial_head *a = &partial->head, *b = &next->head;
-    const char *name = partial->filter->info.name;
-    if (partial->filter != next->filter || a->settings != b->settings ||
+    const char *name = partial->plan->filter->info.name;
+    if (partial->plan->filter != next->plan->filter || a->settings != b->settings ||
         !gf_format_equal(&a->in, &b->in) || a->end != b->first)
         return gf_fail(error, GF_USAGE,
                        "%s: a partial result belongs to another job, or its rows do not follow",
@@ -403,7 +401,7 @@ gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error
     if (b->log_bytes)
         memcpy(log, next->log, (size_t)b->log_bytes);
     if (a->state_bytes)
-        partial->filter->measure->merge(partial->plan, partial->state, next->state);
+        partial->plan->filter->measure->merge(partial->plan, partial->state, next->state);
     partial->head.end = b->end;
     return GF_OK;
 }

@@ -78,10 +78,11 @@ void gf_task_report_input(const gf_task *task) {
 
 void gf_task_report_stored(const gf_task *task) {
     gf_step_report *output = &task->made->steps[task->chain->output];
+    const gf_type type = task->stored.type;
     if (!task->stored.width)
         return;
     output->out = task->stored;
-    if (task->with_metadata && task->reduced)
+    if (task->with_metadata && type < task->plan->out.type && type < task->inputs.file_type)
         output->dropped |= GF_DROPPED_DEPTH;
 }
 
@@ -138,8 +139,6 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
     task->stored.type =
         gf_depth_type(options->write.depth, back ? task->inputs.file_type : task->stored.type);
-    task->reduced =
-        task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
     /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata =
         !options->write.strip && task->plan->out.width && filter->info.inputs == 1;
@@ -196,8 +195,6 @@ gf_status gf_task_refine(gf_task *task, gf_error *error) {
         measure->close(data);
     return status;
 }
-
-/* ---- the image ------------------------------------------------------------------------------- */
 
 gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     const gf_measure *measure = task->chain->filter->measure;
@@ -404,8 +401,6 @@ static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) 
     *task->made = pages->made;
     return gf_task_publish(task, error);
 }
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 gf_status gf_task_open_samples(gf_task *task, gf_error *error) {
     const gf_chain *chain = task->chain;

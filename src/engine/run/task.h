@@ -71,7 +71,6 @@ typedef struct gf_task {
     gf_format stored;        /* of the image file, whose type may differ from plan->out; width 0:
                               * there is no image file */
     bool more_pages;         /* with GF_ALL_PAGES, other pages follow */
-    bool reduced;            /* the file stores fewer bits per sample than the input */
     gf_sink *sink;           /* NULL: no image is produced */
     gf_sample_sink *samples; /* NULL: no sample file */
     bool with_metadata;      /* copy the input's metadata to the output */
@@ -101,7 +100,8 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error);
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
 /* Report what is known about the input: its bytes, pages and remarks. */
 void gf_task_report_input(const gf_task *task);
-/* Add the format of the image file to the report, and its type, if it was reduced. */
+/* Add the format of the image file to the report, and whether it stores fewer bits per sample than
+ * the input. */
 void gf_task_report_stored(const gf_task *task);
 /* Adapt the metadata to the output, and fail if an item is damaged. The loss of a colour profile,
  * for example, changes the appearance of the picture. Call again when more has been read. */
