@@ -271,10 +271,7 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
 
 /* ---- plans (plan.c) -------------------------------------------------------------------------- */
 
-/* Reject NULL arguments and settings of another filter. */
-gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
-
-/* Create the plan for images of this format and validate it. */
+/* Create the plan for images of this format and validate it. settings: of this filter. */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error);
 /* Free a plan with all that it owns; NULL is allowed. */

@@ -10,17 +10,6 @@ const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
     return &filter->info;
 }
 
-gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error) {
-    if (!filter)
-        return gf_fail(error, GF_USAGE, "the filter is NULL");
-    if (!settings)
-        return gf_fail(error, GF_USAGE, "%s: the settings are NULL", filter->info.name);
-    if (!gf_settings_fit(settings, filter->info.params))
-        return gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
-                       filter->info.name);
-    return GF_OK;
-}
-
 /* Return whether a row map keeps its promises: see gf_plan. */
 static bool plan_map_is_valid(const gf_plan *plan) {
     const uint64_t rows = gf_plan_rows(plan);
@@ -38,9 +27,7 @@ static bool plan_map_is_valid(const gf_plan *plan) {
 
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **out, gf_error *error) {
-    gf_status status = gf_check_use(filter, settings, error);
-    if (status)
-        return status;
+    assert(gf_settings_fit(settings, filter->info.params));
     gf_plan *plan = calloc(1, filter->plan_bytes);
     if (!plan)
         return gf_fail_memory(error, filter->info.name, filter->plan_bytes, "a plan");
@@ -50,7 +37,7 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     plan->golden_only = !filter->cpu.run[GF_ISA_PORTABLE];
     if (filter->info.makes_image)
         plan->out = *format;
-    status = filter->plan(settings, plan, error);
+    const gf_status status = filter->plan(settings, plan, error);
     if (status) {
         gf_plan_free(plan);
         return status;

@@ -102,7 +102,8 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
  * engines, and allocates memory. image: its memory, device and state. */
 gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
                                const gf_format *format, gf_batch_image *image, void *stream);
-/* Download an output and write it to a sink. context: a gf_batch_image. A gf_fill_sink. */
-gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error);
+/* Download and write an output, if the filter produces an image, then call options->ready and
+ * rename the output. The results of the image are freed on failure. */
+gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error);
 
 #endif

@@ -219,18 +219,28 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     return status;
 }
 
-gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
+gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
-    const gf_batch_image *image = context;
     const gf_memory_functions *memory = image->on.backend->memory;
+    const unsigned char *encoded = image->encoded.data;
+    const double began = gf_now();
+    gf_task *task = &image->task;
     gf_buffer host;
-    gf_status status = memory->take_host(image->on.state, &host, error);
-    if (status)
-        return status;
-    sink->clipped = image->largest;
-    status =
-        memory->download(image->on.state, (const unsigned char *)image->encoded.data + GF_PNG_HEAD,
-                         image->encoded.size - GF_PNG_HEAD - TAIL, &host, sink, error);
-    memory->return_host(image->on.state, &host);
+    gf_status status = gf_task_open_outputs(task, error);
+    gf_sink *sink = task->sink;
+    if (!status && sink)
+        status = memory->take_host(image->on.state, &host, error);
+    if (!status && sink) {
+        sink->clipped = image->largest;
+        status = memory->download(image->on.state, encoded + GF_PNG_HEAD,
+                                  image->encoded.size - GF_PNG_HEAD - TAIL, &host, sink, error);
+        memory->return_host(image->on.state, &host);
+    }
+    gf_busy_add(&image->made.report.busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
+    if (!status && sink)
+        status = gf_task_finish_sink(task, error);
+    if (!status)
+        return gf_task_publish(task, error);
+    gf_made_free_results(&image->made);
     return status;
 }

@@ -185,7 +185,7 @@ static gf_event worker_upload(batch_worker *worker, gf_batch_image *image) {
 static gf_event worker_write(batch_worker *worker, gf_batch_image *image) {
     (void)worker;
     gf_task_report_input(&image->task);
-    image->status = gf_task_write(&image->task, gf_batch_png_fill, image, &image->error);
+    image->status = gf_batch_png_write(image, &image->error);
     image->made.report.total_seconds = gf_now() - image->began;
     image->base.failed = image->status;
     image_drop(image);

@@ -66,7 +66,10 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
     if (!info->makes_image)
         chain->out_path = chain_file(chain, GF_PARAM_IMAGE);
     chain->samples_path = chain_file(chain, GF_PARAM_SAMPLES);
-    return gf_check_use(chain->filter, chain->settings, error);
+    return gf_settings_fit(chain->settings, info->params)
+               ? GF_OK
+               : gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
+                         info->name);
 }
 
 gf_status gf_chain_check_paths(const gf_chain *chain, const char *output, gf_error *error) {

@@ -75,29 +75,24 @@ static gf_status partial_fail_files(const char *name, gf_error *error) {
                    name);
 }
 
+/* Create a partial result. *out: the caller frees it, also after a failure. */
 static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_partial **out,
                              gf_error *error) {
-    const gf_filter *filter = chain->filter;
-    gf_partial *partial = calloc(1, sizeof *partial);
-    *out = partial;
+    const char *name = chain->filter->info.name;
+    gf_partial *partial = *out = calloc(1, sizeof *partial);
     if (!partial)
-        return gf_fail_memory(error, filter->info.name, sizeof *partial, "a partial result");
-    gf_status status = gf_chain_plan(chain, format, &partial->plan, error);
-    if (!status) {
-        gf_partial_head *head = &partial->head;
-        snprintf(head->filter, sizeof head->filter, "%s", filter->info.name);
-        head->in = *format;
-        head->settings = partial_digest_settings(chain);
-        head->state_bytes = partial->plan->state_bytes;
-        partial->state = calloc(1, (size_t)head->state_bytes + 1);
-        if (!partial->state)
-            status = gf_fail_memory(error, filter->info.name, head->state_bytes, "the measurement");
-    }
-    if (status) {
-        gf_partial_free(partial);
-        *out = NULL;
-    }
-    return status;
+        return gf_fail_memory(error, name, sizeof *partial, "a partial result");
+    const gf_status status = gf_chain_plan(chain, format, &partial->plan, error);
+    if (status)
+        return status;
+    gf_partial_head *head = &partial->head;
+    snprintf(head->filter, sizeof head->filter, "%s", name);
+    head->in = *format;
+    head->settings = partial_digest_settings(chain);
+    head->state_bytes = partial->plan->state_bytes;
+    partial->state = calloc(1, (size_t)head->state_bytes + 1);
+    return partial->state ? GF_OK
+                          : gf_fail_memory(error, name, head->state_bytes, "the measurement");
 }
 
 void gf_partial_free(gf_partial *partial) {

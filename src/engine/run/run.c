@@ -425,7 +425,7 @@ static gf_status run_prepare_sink(gf_task *task, gf_error *error) {
     return GF_OK;
 }
 
-static gf_status run_open_outputs(gf_task *task, gf_error *error) {
+gf_status gf_task_open_outputs(gf_task *task, gf_error *error) {
     const gf_chain *chain = task->chain;
     if (task->plan->out.width) {
         gf_status status = gf_sink_open(chain->out_path, &task->stored, task_metadata(task),
@@ -467,21 +467,6 @@ static gf_status run_page(gf_task *task, run_pages *pages, gf_error *error) {
     return status;
 }
 
-gf_status gf_task_write(gf_task *task, gf_fill_sink *fill, void *context, gf_error *error) {
-    const double began = gf_now();
-    gf_status status = run_open_outputs(task, error);
-    gf_sink *sink = task->sink;
-    if (!status && sink)
-        status = fill(context, sink, error);
-    gf_busy_add(&task->made->report.busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    if (!status && sink)
-        status = gf_task_finish_sink(task, error);
-    if (!status)
-        return gf_task_publish(task, error);
-    gf_made_free_results(task->made);
-    return status;
-}
-
 gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, gf_error *error) {
     const bool dry = chain->options.dry_run;
     run_pages pages = {.count = 0};
@@ -489,7 +474,7 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
     task.place = chain->options.page == GF_ALL_PAGES ? &pages.place : NULL;
     gf_status status = gf_task_open_files(&task, error);
     if (!status)
-        status = run_open_outputs(&task, error);
+        status = gf_task_open_outputs(&task, error);
     while (!status && task.more_pages && !dry)
         status = run_page(&task, &pages, error);
     if (!status && !dry)

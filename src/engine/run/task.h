@@ -119,19 +119,14 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery);
  * ownership of plan and data. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
-/* Open the sample file, if there is one. */
+/* Open the sink and the sample file, or only the sample file, if there are any. */
+gf_status gf_task_open_outputs(gf_task *task, gf_error *error);
 gf_status gf_task_open_samples(gf_task *task, gf_error *error);
 /* Finish the sink, or its page, and report what it has counted and omitted. */
 gf_status gf_task_finish_sink(gf_task *task, gf_error *error);
 /* Call options->ready, which may add an output of the caller, then rename all outputs. Free the
  * results on failure. */
 gf_status gf_task_publish(gf_task *task, gf_error *error);
-
-/* Write all rows, or the encoded image, to a sink. */
-typedef gf_status gf_fill_sink(void *context, gf_sink *sink, gf_error *error);
-/* Write an image that is already computed, if the plan produces one, then call options->ready and
- * rename the output. The results of task->made are freed on failure. */
-gf_status gf_task_write(gf_task *task, gf_fill_sink *fill, void *context, gf_error *error);
 
 /* Reject an output in memory that shares bytes with an input; both are checked. */
 gf_status gf_check_overlap(const gf_plan *plan, const char *name, const gf_pixels *in,
