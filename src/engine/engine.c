@@ -149,11 +149,10 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, gf_starte
             index++;
     } else if (gf_has_cuda()) {
         gf_auto_machine machine = gf_engine_machine(engine);
-        gf_forecast forecast;
         gf_error start_error;
         machine.images = work->images;
         machine.rows = work->rows;
-        gf_auto_expect(work->plan, &work->codec, &machine, &forecast);
+        const gf_forecast forecast = gf_auto_expect(work->plan, &work->codec, &machine);
         memcpy(reason, forecast.reason, sizeof forecast.reason);
         if (forecast.cuda || stand_in) {
             if (!engine_start(engine, GF_CUDA, on, &start_error))
@@ -224,30 +223,29 @@ static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
              forecast->cuda_seconds, forecast->start_seconds, suffix);
 }
 
-void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
-                    const gf_auto_machine *machine, gf_forecast *forecast) {
-    const double rows =
-        (double)(machine->rows ? gf_map_scale(plan, machine->rows) : plan->in.height);
-    const double samples = (double)gf_row_samples(&plan->in) * rows;
+gf_forecast gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
+                           const gf_auto_machine *machine) {
+    const uint64_t rows = machine->rows ? gf_map_scale(plan, machine->rows) : plan->in.height;
+    const double samples = (double)gf_row_samples(&plan->in) * (double)rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
     const double down = samples * plan->download;
     const double transfer = auto_share(fmax(up, down) / CUDA_BYTES_PER_SECOND, machine->devices);
+    const double start =
+        machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, machine->images);
     /* The slowest stage determines the time, unless the sum of all stages exceeds the cores. */
     const double cpu =
         fmax(auto_slower_side(decode, encode, codec, machine->files, machine->threads),
              auto_share(decode + encode + compute, machine->threads));
-    const double cuda =
-        fmax(fmax(auto_slower_side(decode, encode, codec, machine->device_files, machine->threads),
-                  auto_share(decode + encode, machine->threads)),
-             transfer);
-    forecast->start_seconds =
-        machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, machine->images);
-    forecast->cpu_seconds = cpu;
-    forecast->cuda_seconds = cuda + CUDA_IMAGE_SECONDS + forecast->start_seconds;
-    forecast->cuda = forecast->cuda_seconds < forecast->cpu_seconds;
-    auto_set_reason(forecast, "");
+    const double codecs =
+        fmax(auto_slower_side(decode, encode, codec, machine->device_files, machine->threads),
+             auto_share(decode + encode, machine->threads));
+    const double cuda = fmax(codecs, transfer) + CUDA_IMAGE_SECONDS + start;
+    gf_forecast forecast = {
+        .cuda = cuda < cpu, .cpu_seconds = cpu, .cuda_seconds = cuda, .start_seconds = start};
+    auto_set_reason(&forecast, "");
+    return forecast;
 }
 
 void gf_auto_scale(gf_forecast *forecast, uint64_t images) {

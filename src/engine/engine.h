@@ -86,8 +86,8 @@ typedef struct gf_forecast {
 } gf_forecast;
 
 /* Estimate the times of both backends. Pure arithmetic; accesses no device. */
-void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
-                    gf_forecast *forecast);
+gf_forecast gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
+                           const gf_auto_machine *machine);
 /* Scale the estimate for one image to a number of images. */
 void gf_auto_scale(gf_forecast *forecast, uint64_t images);
 /* Estimate the time of PNG files that the CPU and a device share. *forecast: for

@@ -87,8 +87,7 @@ gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
                                      .images = gf_batch_expected(batch),
                                      .files = batch->at_once,
                                      .device_files = (uint32_t)device_files};
-    gf_forecast forecast;
-    gf_auto_expect(plan, codec, &machine, &forecast);
+    gf_forecast forecast = gf_auto_expect(plan, codec, &machine);
     gf_auto_scale(&forecast, gf_batch_expected(batch));
     return forecast;
 }

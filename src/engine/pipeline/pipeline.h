@@ -3,7 +3,7 @@
  * A pass runs the rows of an image from its inputs through a filter into a consumer. It lets the
  * engine choose a backend and streams the image through it. If the backend fails, the pass
  * continues with another one. A gf_delivery receives the strips: its measure is that of the filter,
- * or takes the measurements of many images in memory (engine/batch/memory.c) or of a range of rows
+ * or takes the measurements of many images in memory (engine/run/job.c) or of a range of rows
  * (partial.c). With verification, a gf_verifier before it compares them with golden. */
 #ifndef GF_PIPELINE_H
 #define GF_PIPELINE_H
