@@ -138,7 +138,7 @@ static gf_status workspace_download(void *state, const void *from, size_t bytes,
                       "copy");
         gf_queue_synchronize(&queue, "copy");
         if (!queue.status)
-            queue.status = sink->write_encoded(sink, host->data, size, error);
+            queue.status = gf_output_write(sink->output, host->data, size, error);
     }
     return queue.status;
 }

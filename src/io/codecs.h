@@ -29,8 +29,9 @@ gf_status gf_sink_next_page(gf_sink **sink, const char *path, const gf_format *f
                             const gf_metadata *metadata, const gf_file_options *options,
                             uint32_t threads, gf_error *error);
 
-/* Return true if the sink for an image of this type has write_encoded, and would write the same
- * bytes as a device (gf_encode_png_device). */
+/* Return true if the sink for an image of this type would write the same IDAT chunks as a device
+ * (gf_encode_png_device). Instead of rows, the caller may write these to the output, and set
+ * clipped. */
 bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options);
 
 /* Return true if several processes can write parts of the file: every row has a fixed offset. */

@@ -126,7 +126,7 @@ static inline gf_status fake_download(void *state, const void *from, size_t byte
     for (size_t at = 0; at < bytes && !status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         memcpy(host->data, (const unsigned char *)from + at, size);
-        status = sink->write_encoded(sink, host->data, size, error);
+        status = gf_output_write(sink->output, host->data, size, error);
     }
     return status;
 }

@@ -82,19 +82,6 @@ GF_BOTH void gf_code_join_leaves(gf_code_memory *memory, unsigned used) {
     }
 }
 
-/* Count the leaves at each depth. */
-GF_BOTH void gf_code_count_depths(gf_code_memory *memory, unsigned used, unsigned max_bits) {
-    for (unsigned d = 0; d < 16; d++)
-        memory->at_depth[d] = 0;
-    memory->depth[used - 2] = 0;
-    for (unsigned node = used - 2; node-- > 0;)
-        memory->depth[node] = (uint16_t)(memory->depth[memory->parent[used + node]] + 1);
-    for (unsigned i = 0; i < used; i++) {
-        const unsigned d = memory->depth[memory->parent[i]] + 1u;
-        memory->at_depth[d < max_bits ? d : max_bits]++;
-    }
-}
-
 /* Leaves moved up to max_bits exceed the Kraft sum: move other leaves down until it is 1. */
 GF_BOTH void gf_code_limit_depths(unsigned *at_depth, unsigned max_bits) {
     uint32_t kraft = 0; /* in units of a leaf at max_bits */
@@ -141,7 +128,15 @@ GF_BOTH void gf_code_assign(gf_code_memory *memory, unsigned used, unsigned coun
                             unsigned max_bits, gf_deflate_codeword *codewords) {
     used = gf_code_complete(memory, used);
     gf_code_join_leaves(memory, used);
-    gf_code_count_depths(memory, used, max_bits);
+    for (unsigned d = 0; d < 16; d++)
+        memory->at_depth[d] = 0;
+    memory->depth[used - 2] = 0;
+    for (unsigned node = used - 2; node-- > 0;)
+        memory->depth[node] = (uint16_t)(memory->depth[memory->parent[used + node]] + 1);
+    for (unsigned k = 0; k < used; k++) {
+        const unsigned d = memory->depth[memory->parent[k]] + 1u;
+        memory->at_depth[d < max_bits ? d : max_bits]++;
+    }
     gf_code_limit_depths(memory->at_depth, max_bits);
     for (unsigned s = 0; s < count; s++)
         memory->bits[s] = 0;
@@ -219,7 +214,7 @@ GF_BOTH unsigned gf_header_cut(const gf_deflate_codeword *codewords, unsigned co
  * count them. Return the end of the symbols. */
 GF_BOTH unsigned gf_header_put_run(gf_deflate_codes *codes, unsigned at, unsigned length,
                                    unsigned run) {
-    while (run) {
+    for (bool first = true; run; first = false) {
         unsigned symbol = length, extra = 0, part = 1;
         if (length == 0 && run > 10) {
             part = run < 138 ? run : 138;
@@ -229,6 +224,10 @@ GF_BOTH unsigned gf_header_put_run(gf_deflate_codes *codes, unsigned at, unsigne
             part = run;
             symbol = GF_FEW_ZEROS;
             extra = part - 3;
+        } else if (!first && run >= 3) { /* the first length precedes its repetitions */
+            part = run < 6 ? run : 6;
+            symbol = GF_REPEAT_PREVIOUS;
+            extra = part - 3;
         }
         if (codes) {
             codes->length_symbol[at].symbol = (uint8_t)symbol;
@@ -236,16 +235,6 @@ GF_BOTH unsigned gf_header_put_run(gf_deflate_codes *codes, unsigned at, unsigne
         }
         at++;
         run -= part;
-        /* The first of equal lengths other than 0 precedes its repetitions. */
-        while (length != 0 && run >= 3) {
-            part = run < 6 ? run : 6;
-            if (codes) {
-                codes->length_symbol[at].symbol = GF_REPEAT_PREVIOUS;
-                codes->length_symbol[at].extra = (uint8_t)(part - 3);
-            }
-            at++;
-            run -= part;
-        }
     }
     return at;
 }

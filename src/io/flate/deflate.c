@@ -7,15 +7,17 @@
 
 /* ---- codes --------------------------------------------------------------------------------- */
 
-/* Sort the used symbols by frequency, then by symbol. This makes the code unique. */
-static unsigned code_sort_used(const uint32_t *frequency, unsigned count, gf_deflate_leaf *leaves) {
+void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
+                          gf_deflate_codeword *codewords) {
+    gf_code_memory memory;
     gf_deflate_leaf from[GF_DEFLATE_LITERALS] = {{0, 0}};
     unsigned used = 0;
     for (unsigned s = 0; s < count; s++)
         if (frequency[s])
             from[used++] = (gf_deflate_leaf){frequency[s], s};
-    /* Stable radix sort. After four passes the data is in the first array again. */
-    gf_deflate_leaf *a = from, *b = leaves;
+    /* Sort the used symbols by frequency, then by symbol: this makes the code unique. Stable radix
+     * sort. After four passes the data is in the first array again. */
+    gf_deflate_leaf *a = from, *b = memory.leaves;
     for (unsigned shift = 0; shift < 32; shift += 8) {
         unsigned offset[257] = {0};
         for (unsigned i = 0; i < used; i++)
@@ -29,27 +31,8 @@ static unsigned code_sort_used(const uint32_t *frequency, unsigned count, gf_def
         a = b;
         b = swap;
     }
-    memcpy(leaves, from, used * sizeof *leaves);
-    return used;
-}
-
-void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
-                          gf_deflate_codeword *codewords) {
-    gf_code_memory memory;
-    const unsigned used = code_sort_used(frequency, count, memory.leaves);
+    memcpy(memory.leaves, from, used * sizeof *from);
     gf_code_assign(&memory, used, count, max_bits, codewords);
-}
-
-/* Run-length encode the lengths of both codes. */
-static void code_encode_lengths(gf_deflate_codes *codes) {
-    const unsigned count = codes->literals + codes->distances;
-    codes->length_symbols = 0;
-    for (unsigned i = 0, run; i < count; i += run) {
-        const unsigned length = gf_header_length(codes, i);
-        for (run = 1; i + run < count && gf_header_length(codes, i + run) == length;)
-            run++;
-        codes->length_symbols = gf_header_put_run(codes, codes->length_symbols, length, run);
-    }
 }
 
 void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *codes) {
@@ -61,8 +44,16 @@ void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *co
         codes->byte_code[b] = (uint16_t)codes->literal[b];
         codes->byte_bits[b] = (uint16_t)gf_deflate_bits(codes->literal[b]);
     }
+    /* Run-length encode the lengths of both codes. */
     gf_header_cut_codes(codes);
-    code_encode_lengths(codes);
+    const unsigned count = codes->literals + codes->distances;
+    codes->length_symbols = 0;
+    for (unsigned i = 0, run; i < count; i += run) {
+        const unsigned length = gf_header_length(codes, i);
+        for (run = 1; i + run < count && gf_header_length(codes, i + run) == length;)
+            run++;
+        codes->length_symbols = gf_header_put_run(codes, codes->length_symbols, length, run);
+    }
     for (unsigned i = 0; i < codes->length_symbols; i++)
         frequency[codes->length_symbol[i].symbol]++;
     gf_deflate_make_code(frequency, GF_DEFLATE_LENGTHS, GF_DEFLATE_LENGTH_BITS,
@@ -71,25 +62,6 @@ void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *co
     codes->header_bits = 0;
     for (unsigned i = 0, bits; i < gf_header_items(codes); i++, codes->header_bits += bits)
         (void)gf_header_item(codes, i, false, &bits);
-}
-
-/* Return the size of a block in bits: header, symbols and extra bits. */
-static uint64_t deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes) {
-    uint64_t bits = codes->header_bits;
-    for (unsigned s = 0; s < GF_DEFLATE_LITERALS; s++)
-        bits += (uint64_t)counts->literal[s] *
-                (gf_deflate_bits(codes->literal[s]) + gf_literal_extra_bits(s));
-    for (unsigned s = 0; s < GF_DEFLATE_DISTANCES; s++)
-        bits += (uint64_t)counts->distance[s] *
-                (gf_deflate_bits(codes->distance[s]) + gf_distance_extra_bits(s));
-    return bits;
-}
-
-static void deflate_put_header(gf_bit_writer *out, const gf_deflate_codes *codes, bool last) {
-    for (unsigned i = 0, bits; i < gf_header_items(codes); i++) {
-        const uint32_t item = gf_header_item(codes, i, last, &bits);
-        gf_put_bits(out, item, bits);
-    }
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
@@ -110,13 +82,22 @@ static inline size_t deflate_same_bytes(const unsigned char *a, const unsigned c
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
-static void deflate_finish_plan(gf_deflate_plan *plan) {
+/* Add the literals after the last match, and make the codes. */
+static void deflate_finish_plan(gf_deflate_plan *plan, size_t literals) {
+    const gf_deflate_codes *codes = &plan->codes;
+    plan->token[plan->tokens++] = (gf_token){.literals = (uint32_t)literals};
     plan->counts.literal[GF_DEFLATE_END] = 1;
     plan->literals = 0;
     for (uint32_t t = 0; t < plan->tokens; t++)
         plan->literals += plan->token[t].literals;
     gf_deflate_make_codes(&plan->counts, &plan->codes);
-    plan->bits = deflate_size(&plan->counts, &plan->codes);
+    plan->bits = codes->header_bits;
+    for (unsigned s = 0; s < GF_DEFLATE_LITERALS; s++)
+        plan->bits += (uint64_t)plan->counts.literal[s] *
+                      (gf_deflate_bits(codes->literal[s]) + gf_literal_extra_bits(s));
+    for (unsigned s = 0; s < GF_DEFLATE_DISTANCES; s++)
+        plan->bits += (uint64_t)plan->counts.distance[s] *
+                      (gf_deflate_bits(codes->distance[s]) + gf_distance_extra_bits(s));
 }
 
 static void deflate_add_token(gf_deflate_plan *plan, size_t literals, size_t length,
@@ -125,10 +106,6 @@ static void deflate_add_token(gf_deflate_plan *plan, size_t literals, size_t len
         (gf_token){(uint32_t)literals, (uint16_t)length, (uint16_t)(distance - 1)};
     plan->counts.literal[gf_split_length((unsigned)length).symbol]++;
     plan->counts.distance[gf_split_distance((unsigned)distance).symbol]++;
-}
-
-static void deflate_add_last_literals(gf_deflate_plan *plan, size_t literals) {
-    plan->token[plan->tokens++] = (gf_token){.literals = (uint32_t)literals};
 }
 
 void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]) {
@@ -141,18 +118,6 @@ void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]) {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Encode a run as matches: about 9 bits per length and 1 per distance, less than 1-bit literals. */
-static size_t deflate_add_run(gf_deflate_plan *plan, size_t literals, size_t length) {
-    size_t done = 0;
-    while (length - done >= GF_DEFLATE_MIN_MATCH) {
-        const size_t rest = length - done;
-        const size_t part = rest < GF_DEFLATE_MAX_MATCH ? rest : GF_DEFLATE_MAX_MATCH;
-        deflate_add_token(plan, done ? 0 : literals, part, 1);
-        done += part;
-    }
-    return done;
-}
-
 void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
                           gf_deflate_plan *plan) {
     gf_byte_counts counts = {{{0}}};
@@ -161,14 +126,22 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
     plan->tokens = 0;
     while ((i = simd->find_run(src, i, n)) < n) {
         const size_t end = i + deflate_same_bytes(src + i - 1, src + i, n - i);
-        simd->count(src + done, i - done, &counts);
-        done = i + deflate_add_run(plan, i - done, end - i);
+        size_t literals = i - done;
+        simd->count(src + done, literals, &counts);
+        /* As matches, a run takes about 9 bits per length and 1 per distance: less than literals
+         * of 1 bit. */
+        for (; end - i >= GF_DEFLATE_MIN_MATCH; literals = 0) {
+            const size_t rest = end - i;
+            const size_t part = rest < GF_DEFLATE_MAX_MATCH ? rest : GF_DEFLATE_MAX_MATCH;
+            deflate_add_token(plan, literals, part, 1);
+            i += part;
+        }
+        done = i;
         i = end;
     }
     simd->count(src + done, n - done, &counts);
     gf_sum_byte_counts(&counts, plan->counts.literal);
-    deflate_add_last_literals(plan, n - done);
-    deflate_finish_plan(plan);
+    deflate_finish_plan(plan, n - done);
 }
 
 /* ---- matches --------------------------------------------------------------------------------- */
@@ -236,8 +209,7 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
     }
     for (size_t k = done; k < n; k++)
         plan->counts.literal[src[k]]++;
-    deflate_add_last_literals(plan, n - done);
-    deflate_finish_plan(plan);
+    deflate_finish_plan(plan, n - done);
 }
 
 /* ---- repeats --------------------------------------------------------------------------------- */
@@ -260,7 +232,7 @@ bool gf_deflate_has_repeats(const gf_deflate_simd *simd, const unsigned char *sr
 /* ---- writing --------------------------------------------------------------------------------- */
 
 size_t gf_deflate_bound(size_t n) {
-    return n + (n / GF_DEFLATE_STORED + 1) * GF_DEFLATE_STORED_HEADER + 32;
+    return (size_t)(gf_stored_bits(n) / 8) + 32;
 }
 
 void gf_deflate_write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
@@ -283,7 +255,10 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
         gf_deflate_write_stored(src, n, last, out);
         return;
     }
-    deflate_put_header(out, codes, last);
+    for (unsigned i = 0, bits; i < gf_header_items(codes); i++) {
+        const uint32_t item = gf_header_item(codes, i, last, &bits);
+        gf_put_bits(out, item, bits);
+    }
     for (uint32_t t = 0; t < plan->tokens; t++) {
         const gf_token *token = &plan->token[t];
         simd->put(out, codes, src, token->literals);
@@ -301,7 +276,5 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
 }
 
 void gf_deflate_sync(gf_bit_writer *out) {
-    gf_put_bits(out, 0, 3);
-    gf_align_bits(out);
-    gf_put_bits(out, 0xffff0000u, 32);
+    gf_deflate_write_stored((const unsigned char *)"", 0, false, out);
 }

@@ -124,20 +124,6 @@ static inline void put_two(gf_bit_writer *to, bit_string a, bit_string b) {
     }
 }
 
-static void put_scalar(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
-                       size_t n) {
-    const gf_deflate_codeword *codewords = codes->literal;
-    gf_bit_writer to = *out;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const uint64_t v = gf_little64(src + i);
-        put_two(&to, join4(codewords, v), join4(codewords, v >> 32));
-    }
-    for (; i < n; i++)
-        gf_put_codeword(&to, codewords[src[i]]);
-    *out = to;
-}
-
 #if VEC_FLOATS == 16
 
 enum { MIN_VECTOR_LITERALS = 16 }; /* faster from this number of literals on */
@@ -207,7 +193,16 @@ static void deflate_put(gf_bit_writer *out, const gf_deflate_codes *codes, const
         return;
     }
 #endif
-    put_scalar(out, codes, src, n);
+    const gf_deflate_codeword *codewords = codes->literal;
+    gf_bit_writer to = *out;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const uint64_t v = gf_little64(src + i);
+        put_two(&to, join4(codewords, v), join4(codewords, v >> 32));
+    }
+    for (; i < n; i++)
+        gf_put_codeword(&to, codewords[src[i]]);
+    *out = to;
 }
 
 const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, find_pattern, deflate_put};

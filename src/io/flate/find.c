@@ -11,19 +11,15 @@ enum {
     STORED_CHAIN = 3 /* consecutive stored blocks to check */
 };
 
-/* Sum of 2^(LENGTH_BITS - length) over the lengths of a group, 0 for unused symbols. */
-static uint32_t find_group_kraft(uint32_t group) {
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < GROUP_BITS; i += 3) {
-        const uint32_t length = group >> i & 7;
-        sum += length != 0 ? (1u << LENGTH_BITS) >> length : 0;
-    }
-    return sum;
-}
-
 void gf_inflate_finder_init(gf_inflate_finder *finder) {
-    for (uint32_t group = 0; group < 1 << GROUP_BITS; group++)
-        finder->kraft[group] = (uint16_t)find_group_kraft(group);
+    for (uint32_t group = 0; group < 1 << GROUP_BITS; group++) {
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < GROUP_BITS; i += 3) {
+            const uint32_t length = group >> i & 7; /* 0: unused symbol */
+            sum += length != 0 ? (1u << LENGTH_BITS) >> length : 0;
+        }
+        finder->kraft[group] = (uint16_t)sum;
+    }
 }
 
 /* Return the bits, of the low 40, at which a dynamic block that is not the last one may start: its
@@ -74,23 +70,18 @@ static bool find_is_stored(const unsigned char *data, const unsigned char *end) 
     return true;
 }
 
-/* Return true if a byte of x may be 255. */
-static bool find_has_ones(uint64_t x) {
-    const uint64_t ones = UINT64_C(0x0101010101010101), y = ~x;
-    return ((y - ones) & x & (ones << 7)) != 0;
-}
-
 bool gf_inflate_find(const gf_inflate_finder *finder, const unsigned char *data, size_t size,
                      uint64_t from, uint64_t to, gf_inflate_start_point *found) {
-    gf_inflate_header header;
+    const uint64_t ones = UINT64_C(0x0101010101010101);
     const unsigned char *const end = data + size;
+    gf_inflate_header header;
     for (uint64_t at = from / 8; 8 * at < to && at + GF_INFLATE_LOOKAHEAD <= size;
          at += LOAD_BYTES) {
         const uint64_t bits = gf_little64(data + at);
         /* 16 ones at a byte: the two bytes there and the following two are complements. */
         const uint64_t complements = bits ^ bits >> 16;
         const uint64_t pairs = complements & complements >> 8;
-        if (find_has_ones(pairs))
+        if ((~pairs - ones) & pairs & (ones << 7)) /* a byte may be 255 */
             for (uint64_t k = 0; k < LOAD_BYTES; k++)
                 if ((pairs >> 8 * k & 255) == 255 && 8 * (at + k) >= from + 3 &&
                     8 * (at + k) < to + 3 && find_is_stored(data + at + k, end)) {

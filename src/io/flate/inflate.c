@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "io/bytes.h"
+#include "io/flate/code.h"
 
 /* ---- block headers --------------------------------------------------------------------------- */
 
 enum {
     MAX_BITS = 15, /* maximum length of a literal, length or distance code */
-    END_OF_BLOCK = 256,
-    LENGTH_CODES = 19, /* code length alphabet */
-    LENGTH_BITS = 7,
+    LENGTH_BITS = GF_DEFLATE_LENGTH_BITS,
     MAX_BYTES = 288,     /* maximum size of a header */
     LOOKAHEAD_BYTES = 16 /* read beyond the bits used */
 };
@@ -64,15 +63,13 @@ typedef struct length_code {
 
 /* Read the code of the code length alphabet. Return false if it is incomplete. */
 static bool header_length_code(bit_reader *reader, uint32_t count, length_code *code) {
-    static const uint8_t order[LENGTH_CODES] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
-                                                11, 4,  12, 3, 13, 2, 14, 1, 15};
     static const uint8_t reversed4[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-    uint8_t lengths[LENGTH_CODES] = {0};
+    uint8_t lengths[GF_DEFLATE_LENGTHS] = {0};
     /* The next codeword of each length, with its first bit at LENGTH_BITS - 1. */
     uint32_t next_code[LENGTH_BITS + 2] = {0};
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t bits = header_read_bits(reader, 3);
-        lengths[order[i]] = (uint8_t)bits;
+        lengths[gf_header_sent(i)] = (uint8_t)bits;
         next_code[bits + 1] += (1u << LENGTH_BITS) >> bits;
     }
     next_code[1] = 0; /* unused symbols */
@@ -80,7 +77,7 @@ static bool header_length_code(bit_reader *reader, uint32_t count, length_code *
         next_code[bits + 1] += next_code[bits];
     if (next_code[LENGTH_BITS + 1] != 1 << LENGTH_BITS)
         return false;
-    for (uint32_t symbol = 0; symbol < LENGTH_CODES; symbol++) {
+    for (uint32_t symbol = 0; symbol < GF_DEFLATE_LENGTHS; symbol++) {
         const uint32_t bits = lengths[symbol];
         if (bits == 0)
             continue;
@@ -130,7 +127,7 @@ static bool header_lengths(bit_reader *from, const length_code *code, uint8_t *l
 static bool header_dynamic(bit_reader *reader, gf_inflate_header *header) {
     uint32_t counts[MAX_BITS + 1] = {0}, distance_counts[MAX_BITS + 1] = {0};
     length_code code;
-    const uint32_t literals = END_OF_BLOCK + 1 + header_read_bits(reader, 5),
+    const uint32_t literals = GF_DEFLATE_END + 1 + header_read_bits(reader, 5),
                    distances = 1 + header_read_bits(reader, 5);
     const uint32_t count = 4 + header_read_bits(reader, 4);
     header->literals = literals;
@@ -144,7 +141,7 @@ static bool header_dynamic(bit_reader *reader, gf_inflate_header *header) {
         counts[header->lengths[literals + i]]--;
         distance_counts[header->lengths[literals + i]]++;
     }
-    return header->lengths[END_OF_BLOCK] != 0 && header_code_is_valid(counts) &&
+    return header->lengths[GF_DEFLATE_END] != 0 && header_code_is_valid(counts) &&
            header_code_is_valid(distance_counts);
 }
 
@@ -169,31 +166,30 @@ gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size,
         valid = kind == GF_INFLATE_FIXED;
     }
     header->kind = (gf_inflate_kind)kind;
-    header->bytes = (uint32_t)(reader.next - data) - reader.count / 8;
-    header->bit = (8 - reader.count % 8) % 8;
-    return header->bytes > size ? GF_INFLATE_TRUNCATED
-           : valid              ? GF_INFLATE_VALID
-                                : GF_INFLATE_INVALID;
+    header->bits = 8 * (uint32_t)(reader.next - data) - reader.count;
+    return (header->bits + 7) / 8 > size ? GF_INFLATE_TRUNCATED
+           : valid                       ? GF_INFLATE_VALID
+                                         : GF_INFLATE_INVALID;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-enum { INVALID_ENTRY = GF_ENTRY_STOP | 1 << 16, FIRST_LENGTH = 257, MAX_LENGTH = 258 };
+enum { INVALID_ENTRY = GF_ENTRY_STOP | 1 << 16 };
 
 static void table_symbols(gf_inflate_symbols *entries) {
-    uint32_t base = 3;
-    for (uint32_t i = 0; i < END_OF_BLOCK; i++)
+    uint32_t base = GF_DEFLATE_MIN_MATCH;
+    for (uint32_t i = 0; i < GF_DEFLATE_END; i++)
         entries->literals[i] = GF_ENTRY_LITERAL | i << 8;
-    entries->literals[END_OF_BLOCK] = GF_ENTRY_STOP;
-    for (uint32_t i = FIRST_LENGTH; i < GF_INFLATE_LITERALS - 1; i++) {
-        const uint32_t extra = i < 265 ? 0 : (i - 261) / 4;
+    entries->literals[GF_DEFLATE_END] = GF_ENTRY_STOP;
+    for (uint32_t i = GF_DEFLATE_FIRST_LENGTH; i < GF_INFLATE_LITERALS - 1; i++) {
+        const uint32_t extra = gf_literal_extra_bits(i);
         entries->literals[i] = base << 16 | extra;
         base += 1u << extra;
     }
-    entries->literals[GF_INFLATE_LITERALS - 1] = MAX_LENGTH << 16;
+    entries->literals[GF_INFLATE_LITERALS - 1] = GF_DEFLATE_MAX_MATCH << 16;
     base = 1;
     for (uint32_t i = 0; i < GF_INFLATE_DISTANCES; i++) {
-        const uint32_t extra = i < 4 ? 0 : (i - 2) / 2;
+        const uint32_t extra = gf_distance_extra_bits(i);
         entries->distances[i] = base << 16 | extra;
         base += 1u << extra;
     }
@@ -308,14 +304,10 @@ static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) 
  * of output. */
 enum { PACK_AFTER = 4 /* entries per byte */ };
 
-static const gf_inflate_simd *inflate_simd_of(gf_isa isa) {
-    static const gf_inflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_inflate_simd);
-    return levels[isa];
-}
-
 void gf_inflate_start(gf_inflate *inflate, gf_isa isa) {
+    static const gf_inflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_inflate_simd);
     memset(inflate, 0, offsetof(gf_inflate, symbols));
-    inflate->simd = inflate_simd_of(isa);
+    inflate->simd = levels[isa];
     inflate->literal_bits = GF_INFLATE_LITERAL_BITS;
     table_symbols(&inflate->symbols);
 }
@@ -339,25 +331,20 @@ static size_t inflate_capacity(const gf_inflate_out *out) {
     return (size_t)(out->end - out->next) >> out->wide;
 }
 
-/* Start a fixed or stored block without the checks of gf_inflate_header_read, where the input is
- * certain to contain its header: some streams have many small blocks. */
-static bool inflate_begin_quickly(gf_inflate *inflate, const unsigned char *in, unsigned bit) {
+/* Read the header of a fixed or stored block without the checks of gf_inflate_header_read, where
+ * the input is certain to contain it: some streams have many small blocks. */
+static bool inflate_read_quickly(const gf_inflate *inflate, const unsigned char *in, unsigned bit,
+                                 gf_inflate_header *header) {
     const uint32_t bits = gf_little16(in) >> bit;
     const unsigned char *data = in + (bit + 3 + 7) / 8;
-    const gf_inflate_kind kind = bits >> 1 & 3;
-    if (kind == GF_INFLATE_FIXED && inflate->fixed) {
-        gf_inflate_set_input(inflate, in + (bit + 3) / 8, (bit + 3) % 8, inflate->in_end,
-                             inflate->final_input);
-    } else if (kind == GF_INFLATE_STORED && gf_little16(data) == (gf_little16(data + 2) ^ 0xffff)) {
-        inflate->stored = gf_little16(data);
-        gf_inflate_set_input(inflate, data + 4, 0, inflate->in_end, inflate->final_input);
-    } else {
-        return false;
-    }
-    inflate->is_stored = kind == GF_INFLATE_STORED;
-    inflate->last = bits & 1;
-    inflate->in_block = true;
-    return true;
+    header->last = bits & 1;
+    header->kind = bits >> 1 & 3;
+    header->stored = gf_little16(data);
+    header->bits = bit + 3;
+    if (header->kind == GF_INFLATE_FIXED)
+        return inflate->fixed;
+    header->bits = 8 * (uint32_t)(data + 4 - in);
+    return header->kind == GF_INFLATE_STORED && header->stored == (gf_little16(data + 2) ^ 0xffff);
 }
 
 static gf_inflate_result inflate_begin_block(gf_inflate *inflate) {
@@ -367,19 +354,19 @@ static gf_inflate_result inflate_begin_block(gf_inflate *inflate) {
     const size_t size = (size_t)(inflate->in_end - in);
     if (!inflate->final_input && size <= GF_INFLATE_LOOKAHEAD)
         return GF_INFLATE_NEEDS_INPUT;
-    if (size > GF_INFLATE_LOOKAHEAD && inflate_begin_quickly(inflate, in, bit))
-        return GF_INFLATE_VALID;
-    const gf_inflate_result result = gf_inflate_header_read(in, size, bit, &header);
-    if (result)
-        return result;
+    if (size <= GF_INFLATE_LOOKAHEAD || !inflate_read_quickly(inflate, in, bit, &header)) {
+        const gf_inflate_result result = gf_inflate_header_read(in, size, bit, &header);
+        if (result)
+            return result;
+    }
     inflate->in_block = true;
     inflate->last = header.last;
     inflate->is_stored = header.kind == GF_INFLATE_STORED;
     inflate->stored = header.stored;
     if (!inflate->is_stored)
         inflate_build(inflate, &header);
-    gf_inflate_set_input(inflate, in + header.bytes - (header.bit != 0), header.bit,
-                         inflate->in_end, inflate->final_input);
+    gf_inflate_set_input(inflate, in + header.bits / 8, header.bits % 8, inflate->in_end,
+                         inflate->final_input);
     return GF_INFLATE_VALID;
 }
 
@@ -457,11 +444,9 @@ static gf_inflate_result inflate_symbol(gf_inflate *inflate, gf_inflate_out *out
 
 static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *literals,
                                         gf_inflate_out *out) {
-    gf_inflate_result result = GF_INFLATE_NEEDS_INPUT;
-    if (inflate->in_end - inflate->in > GF_INFLATE_LOOKAHEAD)
-        result = (out->wide ? inflate->simd->decode_wide : inflate->simd->decode)(inflate, literals,
-                                                                                  out);
-    return result;
+    if (inflate->in_end - inflate->in <= GF_INFLATE_LOOKAHEAD)
+        return GF_INFLATE_NEEDS_INPUT;
+    return (out->wide ? inflate->simd->decode_wide : inflate->simd->decode)(inflate, literals, out);
 }
 
 /* Decode the start of a block, and pack the entries if it is not short. Return NEEDS_OUTPUT if the

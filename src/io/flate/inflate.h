@@ -37,8 +37,7 @@ typedef struct gf_inflate_header {
     bool last;
     gf_inflate_kind kind;
     uint32_t stored; /* stored: bytes of data */
-    uint32_t bytes;  /* bytes that contain the header; for a stored block, up to its data */
-    unsigned bit;    /* used bits of the last of them; 0: all */
+    uint32_t bits;   /* from the first byte to the end of the header; stored: to its data */
     /* Dynamic: the number of codes and their lengths, distances after literals. */
     uint32_t literals, distances;
     uint8_t lengths[GF_INFLATE_LITERALS + GF_INFLATE_DISTANCES];

@@ -23,17 +23,13 @@ const char *const *gf_compressions(void) {
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-static const unsigned char idat_name[4] = {'I', 'D', 'A', 'T'};
-
 static gf_status chunk_write(gf_output *output, const char *name, const void *data, size_t size,
                              gf_error *error) {
     unsigned char head[8], tail[4];
     gf_put_big32(head, (uint32_t)size);
     memcpy(head + 4, name, 4);
-    uint32_t crc = crc32_gzip_refl(0, head + 4, 4);
-    if (size)
-        crc = crc32_gzip_refl(crc, data, size);
-    gf_put_big32(tail, crc);
+    const uint32_t crc = crc32_gzip_refl(0, head + 4, 4);
+    gf_put_big32(tail, size ? crc32_gzip_refl(crc, data, size) : crc);
     gf_status status = gf_output_write(output, head, sizeof head, error);
     if (!status)
         status = gf_output_write(output, data, size, error);
@@ -71,7 +67,7 @@ void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]) {
 static gf_status idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                             gf_error *error) {
     gf_put_big32(data - 8, (uint32_t)size);
-    memcpy(data - 4, idat_name, 4);
+    memcpy(data - 4, "IDAT", 4);
     gf_put_big32(data + size, crc);
     return gf_output_write(output, data - 8, size + 12, error);
 }
@@ -83,7 +79,7 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
     while (size && !status) {
         const size_t part = size < max ? size : max;
         unsigned char saved[4];
-        memcpy(data - 4, idat_name, 4);
+        memcpy(data - 4, "IDAT", 4);
         memcpy(saved, data + part, 4);
         status = idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
         memcpy(data + part, saved, 4);
@@ -105,36 +101,31 @@ typedef struct png_sink {
     uint32_t adler; /* of all strips written */
 } png_sink;
 
-/* Return the bytes of the zlib header in the chunk of a strip. */
-static size_t strip_head_bytes(const gf_encoder_slot *s) {
-    return s->first ? 2 : 0;
-}
-
-/* Return the data of the IDAT chunk of a strip. */
+/* Return the data of the IDAT chunk of a strip. The first one begins with the zlib header. */
 static unsigned char *strip_chunk_data(const gf_encoder_slot *s) {
-    return s->out + HEAD_BYTES - strip_head_bytes(s);
+    return s->strip.out - (s->first ? 2 : 0);
 }
 
 static bool strip_encode(gf_encoder_slot *s, gf_png_scratch *scratch) {
-    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* window of 32 KiB; fastest level */
-    const size_t head = strip_head_bytes(s);
     s->strip.out = s->out + HEAD_BYTES;
     const bool encoded = gf_png_strip_encode(scratch, &s->strip);
-    unsigned char *chunk = strip_chunk_data(s) - 4;
-    memcpy(chunk, idat_name, 4);
-    memcpy(chunk + 4, zlib_head, head);
-    if (encoded && s->strip.size + head <= GF_PNG_IDAT_MAX)
-        s->crc = crc32_gzip_refl(0, chunk, 4 + head + s->strip.size);
+    unsigned char *const data = strip_chunk_data(s);
+    const size_t size = (size_t)(s->strip.out - data) + s->strip.size;
+    if (s->first)
+        memcpy(data, "\x78\x01", 2); /* window of 32 KiB; fastest level */
+    memcpy(data - 4, "IDAT", 4);
+    if (encoded && size <= GF_PNG_IDAT_MAX)
+        s->crc = crc32_gzip_refl(0, data - 4, 4 + size);
     return encoded;
 }
 
 static gf_status strip_write(gf_encoder *encoder, gf_encoder_slot *s, gf_error *error) {
     png_sink *sink = (png_sink *)encoder;
     unsigned char *data = strip_chunk_data(s);
-    size_t size = s->strip.size + strip_head_bytes(s);
+    size_t size = (size_t)(s->strip.out - data) + s->strip.size;
+    const bool single = size <= GF_PNG_IDAT_MAX;
     sink->adler =
         (uint32_t)adler32_combine(sink->adler, s->strip.adler, (z_off_t)s->strip.filtered);
-    const bool single = size <= GF_PNG_IDAT_MAX;
     if (s->strip.last) {
         gf_put_big32(data + size, sink->adler);
         s->crc = single ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
@@ -143,10 +134,6 @@ static gf_status strip_write(gf_encoder *encoder, gf_encoder_slot *s, gf_error *
     return single
                ? idat_write(encoder->base.output, data, size, s->crc, error)
                : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MAX, error);
-}
-
-static gf_status png_write_encoded(gf_sink *base, const void *data, size_t size, gf_error *error) {
-    return gf_output_write(base->output, data, size, error);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -184,22 +171,21 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     if (!sink)
         return GF_FAILED;
     gf_encoder *encoder = &sink->encoder;
-    encoder->base.write_encoded = png_write_encoded;
     sink->adler = 1;
     const size_t effort = gf_codec_effort(&gf_png_codec, setup->compression);
     unsigned char head[GF_PNG_HEAD];
     gf_status status = GF_OK;
     gf_png_head(setup->format, head);
-    if (!gf_compressions()[effort])
-        status = gf_fail(error, GF_USAGE,
-                         "%s: unknown compression '%s'; use none, fast, balanced or small",
-                         gf_output_name(setup->output), setup->compression);
     gf_png_strips_init(setup->format, (gf_png_effort)effort, isa, &encoder->strips);
     encoder->out_bytes = HEAD_BYTES + gf_png_strip_bound(&encoder->strips) + TAIL_BYTES;
     encoder->scratch_bytes = gf_png_scratch_bytes(&encoder->strips);
     encoder->swap = setup->format->type == GF_U16;
     encoder->encode = strip_encode;
     encoder->write = strip_write;
+    if (!gf_compressions()[effort])
+        status = gf_fail(error, GF_USAGE,
+                         "%s: unknown compression '%s'; use none, fast, balanced or small",
+                         gf_output_name(setup->output), setup->compression);
     if (!status)
         status = gf_encoder_open(encoder, setup, error);
     if (!status)

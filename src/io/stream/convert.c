@@ -973,7 +973,6 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.ops = &ops;
     wrap->base.converts = true;
     wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
-    wrap->base.write_encoded = NULL;
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
     wrap->how = (conversion){.from = *format, .to = *stored, .linear = linear};

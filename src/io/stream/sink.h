@@ -41,9 +41,6 @@ struct gf_sink {
     gf_remarks remarks;           /* about the output; complete after finish */
     /* Before the first row: free the buffers that only improve speed. NULL if there are none. */
     gf_status (*shrink)(gf_sink *sink, gf_error *error);
-    /* Instead of all rows, write the next bytes of the encoded image: the IDAT chunks of a PNG
-     * file. The caller sets clipped. NULL for other formats. */
-    gf_status (*write_encoded)(gf_sink *sink, const void *data, size_t size, gf_error *error);
     /* Instead of finish: complete a page that is not the last one. Then only gf_sink_next_page and
      * close may follow. NULL for formats that hold one image. */
     gf_status (*end_page)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
