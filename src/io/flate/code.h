@@ -3,10 +3,6 @@
 #ifndef GF_DEFLATE_CODE_H
 #define GF_DEFLATE_CODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/machine.h"
 
 enum {
@@ -182,14 +178,6 @@ typedef struct gf_deflate_counts {
     uint32_t distance[GF_DEFLATE_DISTANCES];
 } gf_deflate_counts;
 
-/* Return the number of extra bits of a code length symbol. */
-GF_BOTH unsigned gf_header_extra_bits(unsigned symbol) {
-    return symbol == GF_REPEAT_PREVIOUS ? 2
-           : symbol == GF_FEW_ZEROS     ? 3
-           : symbol == GF_MANY_ZEROS    ? 7
-                                        : 0;
-}
-
 /* Return the code length symbol whose codeword length is sent at position i. */
 GF_BOTH unsigned gf_header_sent(unsigned i) {
     const uint8_t order[GF_DEFLATE_LENGTHS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
@@ -264,7 +252,10 @@ GF_BOTH uint32_t gf_header_item(const gf_deflate_codes *codes, unsigned i, bool 
     }
     const unsigned k = i - 1 - codes->lengths, symbol = codes->length_symbol[k].symbol;
     const gf_deflate_codeword codeword = codes->length_codeword[symbol];
-    *bits = gf_deflate_bits(codeword) + gf_header_extra_bits(symbol);
+    *bits = gf_deflate_bits(codeword) + (symbol == GF_REPEAT_PREVIOUS ? 2
+                                         : symbol == GF_FEW_ZEROS     ? 3
+                                         : symbol == GF_MANY_ZEROS    ? 7
+                                                                      : 0);
     return (codeword & 0xffff) | (uint32_t)codes->length_symbol[k].extra
                                      << gf_deflate_bits(codeword);
 }

@@ -1,8 +1,4 @@
 /* Deflate encoder. */
-#include <math.h>
-#include <stdbool.h>
-
-#include "io/bytes.h"
 #include "io/flate/deflate.h"
 
 /* ---- codes --------------------------------------------------------------------------------- */

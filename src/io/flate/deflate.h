@@ -7,11 +7,6 @@
 #ifndef GF_DEFLATE_H
 #define GF_DEFLATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "io/bytes.h"
 #include "io/flate/code.h"
 

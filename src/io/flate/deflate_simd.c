@@ -1,5 +1,4 @@
 #include "core/vec.h"
-#include "io/bytes.h"
 #include "io/flate/deflate.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */

@@ -286,18 +286,6 @@ static bool segment_try(segment *s, bool wide) {
     return !gf_inflate_is_failed(s->result);
 }
 
-static bool segment_try_exact(segment *s, bool *needs_history) {
-    s->start = (gf_inflate_start_point){.bit = 8 * s->begin};
-    if (s->begin == 0 || !*needs_history) {
-        if (segment_try(s, false))
-            return true;
-        if (s->result != GF_INFLATE_INVALID_DISTANCE || s->begin == 0)
-            return false;
-        *needs_history = true;
-    }
-    return segment_try(s, true);
-}
-
 static bool segment_try_found(segment *s) {
     uint64_t from = 0;
     gf_inflate_start_point found;
@@ -330,24 +318,6 @@ static bool link_starts_here(const gf_png_parallel *p, const segment *s) {
            (gf_little16(s->in + (position / 8 - s->begin)) >> position % 8 & 7) == 0;
 }
 
-/* Decode from the linker's position, which precedes the end of the segment or is within a block. */
-static void link_decode(gf_png_parallel *p, segment *s, bool continued) {
-    unsigned char *const base = segment_out(s);
-    const size_t known = p->total < WINDOW ? (size_t)p->total : WINDOW;
-    gf_inflate_out out = {.next = base, .end = base + p->size.out, .history = base - known};
-    memcpy(base - WINDOW, p->window, WINDOW);
-    if (!continued) {
-        if (p->in_block)
-            memcpy(s->inflate, p->carried, sizeof *s->inflate);
-        else
-            gf_inflate_start(s->inflate, gf_isa_best());
-        segment_set_input(s, s, p->position);
-    }
-    s->result = segment_run(s, &out, false);
-    s->wide = false;
-    s->count = (size_t)(out.next - base);
-}
-
 /* Update the window. Store the table for the placeholders of wide output. */
 static void link_window(gf_png_parallel *p, const segment *s) {
     unsigned char *const window = p->window, *const table = s->memory;
@@ -367,9 +337,11 @@ static void link_window(gf_png_parallel *p, const segment *s) {
 
 /* Link a segment, or more of it. Return true if it was the last one. *found: the output existed. */
 static bool link_segment(gf_png_parallel *p, segment *s, bool continued, bool *found) {
+    unsigned char *const base = segment_out(s);
+    const size_t known = p->total < WINDOW ? (size_t)p->total : WINDOW;
     s->offset = p->total;
     /* A placeholder could refer to bytes before the stream. */
-    *found = !continued && s->decoded && link_starts_here(p, s) && !(s->wide && p->total < WINDOW);
+    *found = !continued && s->decoded && link_starts_here(p, s) && !(s->wide && known < WINDOW);
     if (!*found && !continued && !p->in_block && !s->final &&
         p->position >= 8 * (s->begin + s->size)) {
         s->count = 0; /* a block of the previous segment contains this one */
@@ -377,8 +349,19 @@ static bool link_segment(gf_png_parallel *p, segment *s, bool continued, bool *f
         s->complete = true;
         return false;
     }
-    if (!*found)
-        link_decode(p, s, continued);
+    if (!*found) { /* decode from the linker's position */
+        gf_inflate_out out = {.next = base, .end = base + p->size.out, .history = base - known};
+        memcpy(base - WINDOW, p->window, WINDOW);
+        if (!continued && p->in_block)
+            memcpy(s->inflate, p->carried, sizeof *s->inflate);
+        else if (!continued)
+            gf_inflate_start(s->inflate, gf_isa_best());
+        if (!continued)
+            segment_set_input(s, s, p->position);
+        s->result = segment_run(s, &out, false);
+        s->wide = false;
+        s->count = (size_t)(out.next - base);
+    }
     s->complete = s->result != GF_INFLATE_NEEDS_OUTPUT;
     p->position = segment_position(s);
     p->in_block = s->inflate->in_block;
@@ -668,8 +651,16 @@ static void step_decode(gf_png_parallel *p, segment *s) {
     s->state = SEGMENT_BUSY;
     schedule_unlock(p);
     s->spent = 0;
-    s->decoded =
-        (s->exact && segment_try_exact(s, &needs_history)) || (search && segment_try_found(s));
+    s->decoded = false;
+    s->start = (gf_inflate_start_point){.bit = 8 * s->begin};
+    if (s->exact && (s->begin == 0 || !needs_history)) {
+        s->decoded = segment_try(s, false);
+        needs_history |= s->result == GF_INFLATE_INVALID_DISTANCE && s->begin != 0;
+    }
+    if (s->exact && !s->decoded && needs_history && s->begin != 0)
+        s->decoded = segment_try(s, true);
+    if (!s->decoded && search)
+        s->decoded = segment_try_found(s);
     pthread_mutex_lock(&p->lock);
     p->needs_history |= needs_history;
     if (!s->decoded) { /* count it now: by the time it is linked, many more may have been tried */
@@ -690,20 +681,6 @@ static bool schedule_step(gf_png_parallel *p, uint32_t *block) {
     return true;
 }
 
-/* Poll for a step. Return false if there has been none for a while. */
-static bool schedule_poll(gf_png_parallel *p) {
-    const double start = gf_now();
-    const uint32_t seen = p->changes;
-    bool changed = false;
-    p->polling = true;
-    pthread_mutex_unlock(&p->lock);
-    while (!changed && gf_now() - start < POLL_SECONDS)
-        changed = __atomic_load_n(&p->changes, __ATOMIC_RELAXED) != seen;
-    pthread_mutex_lock(&p->lock);
-    p->polling = false;
-    return changed;
-}
-
 static void *schedule_run(void *context) {
     gf_png_parallel *p = context;
     bool poll = p->blocks != 0;
@@ -715,7 +692,13 @@ static void *schedule_run(void *context) {
             p->stream->busy += gf_now() - start;
             poll = p->blocks != 0;
         } else if (poll && !p->polling) {
-            poll = schedule_poll(p);
+            const uint32_t seen = p->changes;
+            p->polling = true;
+            pthread_mutex_unlock(&p->lock);
+            for (poll = false; !poll && gf_now() - start < POLL_SECONDS;)
+                poll = __atomic_load_n(&p->changes, __ATOMIC_RELAXED) != seen;
+            pthread_mutex_lock(&p->lock);
+            p->polling = false;
         } else {
             p->idle++;
             pthread_cond_wait(&p->changed, &p->lock);
@@ -843,25 +826,6 @@ uint32_t gf_png_parallel_threads(const gf_png_image *image, uint64_t *memory) {
     return (uint32_t)threads;
 }
 
-static bool parallel_allocate(gf_png_parallel *p) {
-    p->segments = calloc(p->slots, sizeof *p->segments);
-    p->workers = calloc(p->image->threads, sizeof *p->workers);
-    p->partial = malloc(p->size.row);
-    p->above = calloc(1, p->image->row_bytes + MAX_BLOCKS * MAX_UNIT);
-    p->carried = malloc(sizeof *p->carried);
-    if (!p->segments || !p->workers || !p->partial || !p->above || !p->carried)
-        return false;
-    for (segment *s = p->segments; s < p->segments + p->slots; s++) {
-        s->parallel = p;
-        s->in = malloc(p->size.in);
-        s->memory = malloc(p->size.memory);
-        s->inflate = malloc(sizeof *s->inflate);
-        if (!s->in || !s->memory || !s->inflate)
-            return false;
-    }
-    return true;
-}
-
 gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image *image) {
     const uint32_t threads = image->threads;
     const size_t row = image->row_bytes + 1, blocks = image->row_bytes / MIN_BLOCK_BYTES;
@@ -889,7 +853,21 @@ gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image 
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     pthread_cond_init(&p->ready, NULL);
-    if (!parallel_allocate(p)) {
+    p->segments = calloc(p->slots, sizeof *p->segments);
+    p->workers = calloc(threads, sizeof *p->workers);
+    p->partial = malloc(row);
+    p->above = calloc(1, image->row_bytes + MAX_BLOCKS * MAX_UNIT);
+    p->carried = malloc(sizeof *p->carried);
+    bool allocated = p->segments && p->workers && p->partial && p->above && p->carried;
+    for (uint32_t i = 0; i < p->slots && allocated; i++) {
+        segment *s = &p->segments[i];
+        s->parallel = p;
+        s->in = malloc(p->size.in);
+        s->memory = malloc(p->size.memory);
+        s->inflate = malloc(sizeof *s->inflate);
+        allocated = s->in && s->memory && s->inflate;
+    }
+    if (!allocated) {
         gf_png_parallel_close(p);
         return NULL;
     }

@@ -24,13 +24,15 @@ enum { MEMORY_SHARE = 8 };
 
 typedef struct png_layout {
     uint64_t width;
-    uint32_t channels;             /* stored channels: 1 for a palette */
-    uint32_t depth;                /* bits per stored sample: 1, 2, 4, 8 or 16 */
-    bool indexed;                  /* samples are indices into palette */
-    bool has_alpha;                /* indexed: the palette has alpha */
-    bool has_key;                  /* not indexed: pixels equal to key are transparent */
-    uint32_t factor;               /* scales grey below 8 bits to 0..255; else 1 */
-    unsigned char key[6];          /* samples of the transparent colour, scaled */
+    uint32_t channels;    /* stored channels: 1 for a palette */
+    uint32_t depth;       /* bits per stored sample: 1, 2, 4, 8 or 16 */
+    size_t row_bytes;     /* of stored samples; an expanded row is never shorter */
+    uint32_t unit;        /* bytes from a byte to the one on which its prediction depends */
+    bool indexed;         /* samples are indices into palette */
+    bool has_alpha;       /* indexed: the palette has alpha */
+    bool has_key;         /* not indexed: pixels equal to key are transparent */
+    uint32_t factor;      /* scales grey below 8 bits to 0..255; else 1 */
+    unsigned char key[6]; /* samples of the transparent colour, scaled */
     unsigned char palette[256][4]; /* RGBA; every entry is initialised */
 } png_layout;
 
@@ -61,28 +63,12 @@ typedef struct png_source {
 
 /* Rows become longer. In-place expansion is possible: each step starts at the last pixel. */
 
-/* Return the bytes of a stored row. An expanded row is never shorter. */
-static size_t layout_bytes(const png_layout *layout) {
-    return (size_t)((layout->width * layout->channels * layout->depth + 7) / 8);
-}
-
-/* Spread eight samples of `depth` bits, first one highest, to one byte each, in memory order. */
-static uint64_t expand_spread(uint64_t samples, uint32_t depth) {
-    const uint32_t gap = 8 - depth;
-    const uint64_t four = (1u << 4 * depth) - 1, two = (1u << 2 * depth) - 1,
-                   one = (1u << depth) - 1;
-    uint64_t v = samples;
-    v = (v | v << 4 * gap) & four * UINT64_C(0x0000000100000001);
-    v = (v | v << 2 * gap) & two * UINT64_C(0x0001000100010001);
-    v = (v | v << gap) & one * UINT64_C(0x0101010101010101);
-    return gf_host_is_little() ? __builtin_bswap64(v) : v;
-}
-
 /* Unpack samples of fewer than 8 bits to bytes and multiply them by a factor. The first sample of a
  * byte is in its high bits. Only grey and palette samples are packed: one sample per pixel. */
 static void expand_unpack(const unsigned char *raw, unsigned char *out, uint64_t width,
                           uint32_t depth, uint32_t factor) {
-    const uint32_t per_byte = 8 / depth, mask = (1u << depth) - 1;
+    const uint32_t per_byte = 8 / depth, gap = 8 - depth, mask = (1u << depth) - 1;
+    const uint64_t four = (1u << 4 * depth) - 1, two = (1u << 2 * depth) - 1;
     uint64_t x = width;
     for (; x % 8 != 0; x--) {
         const uint32_t shift = (per_byte - 1 - (uint32_t)((x - 1) % per_byte)) * depth;
@@ -93,7 +79,11 @@ static void expand_unpack(const unsigned char *raw, unsigned char *out, uint64_t
         uint64_t samples = 0;
         for (uint32_t i = 0; i < depth; i++)
             samples = samples << 8 | packed[i];
-        samples = expand_spread(samples, depth) * factor; /* at most 255 per byte */
+        /* Spread them to one byte each, at most 255 after multiplication. */
+        samples = (samples | samples << 4 * gap) & four * UINT64_C(0x0000000100000001);
+        samples = (samples | samples << 2 * gap) & two * UINT64_C(0x0001000100010001);
+        samples = (samples | samples << gap) & mask * UINT64_C(0x0101010101010101);
+        samples = (gf_host_is_little() ? __builtin_bswap64(samples) : samples) * factor;
         memcpy(out + x - 8, &samples, 8);
     }
 }
@@ -122,7 +112,7 @@ static void expand_row(const png_source *source, const unsigned char *raw, unsig
     else if (layout->depth < 8)
         expand_unpack(raw, out, layout->width, layout->depth, layout->factor);
     else if (out != raw)
-        memcpy(out, raw, layout_bytes(layout));
+        memcpy(out, raw, layout->row_bytes);
     if (layout->indexed)
         for (uint64_t x = layout->width; x-- > 0;)
             memcpy(out + x * colors, layout->palette[out[x]], colors);
@@ -201,23 +191,12 @@ static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size
     memcpy(source->header, data, GF_PNG_CHUNK_HEADER);
 }
 
-/* Bound the memory of all chunks: a small chunk takes more memory than file space. */
-static gf_status reader_check_metadata(png_source *source) {
-    const uint64_t allowance = 1 << 20, bytes = source->metadata_bytes;
-    const char *name = source->input.name;
-    if (bytes > allowance && (bytes - allowance) / 2 > source->limits.max_chunk)
-        return gf_fail(&source->cause, GF_FAILED,
-                       "%s: the metadata is over twice the limit of %" PRIu64
-                       " bytes per chunk; raise it with --max-chunk",
-                       name, source->limits.max_chunk);
-    return gf_check_memory(bytes, source->limits.max_memory, name, "metadata", &source->cause);
-}
-
 /* Return 1 for a processed chunk, 0 for a critical one: libpng rejects unknown critical chunks. */
 static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
     png_source *source = png_get_user_chunk_ptr(png);
     const char *name = source->input.name;
-    bool damaged = memcmp(source->crc_error_chunk, chunk->name, 4) == 0;
+    const uint64_t allowance = 1 << 20;
+    const bool damaged = memcmp(source->crc_error_chunk, chunk->name, 4) == 0;
     memset(source->crc_error_chunk, 0, 4);
     if ((chunk->name[0] & 0x20) == 0)
         return 0;
@@ -235,12 +214,22 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
         memcpy(source->base.metadata.damaged, chunk->name, 4);
         return 1;
     }
-    /* Include the allocation overhead and an array of twice the size. */
+    /* Bound the memory of all chunks: a small chunk takes more memory than file space. Include the
+     * allocation overhead and an array of twice the size. */
     if (gf_png_preserves(chunk->name))
         source->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
+    if (source->metadata_bytes > allowance &&
+        (source->metadata_bytes - allowance) / 2 > source->limits.max_chunk) {
+        gf_fail(&source->cause, GF_FAILED,
+                "%s: the metadata is over twice the limit of %" PRIu64
+                " bytes per chunk; raise it with --max-chunk",
+                name, source->limits.max_chunk);
+        png_longjmp(png, 1);
+    }
     gf_chunk copied = {.late = source->pixels_done, .size = chunk->size, .data = chunk->data};
     memcpy(copied.name, chunk->name, 4);
-    if (reader_check_metadata(source) ||
+    if (gf_check_memory(source->metadata_bytes, source->limits.max_memory, name, "metadata",
+                        &source->cause) ||
         gf_metadata_append_chunk(&source->base.metadata, &copied, &source->base.dropped, name,
                                  &source->cause))
         png_longjmp(png, 1);
@@ -304,32 +293,9 @@ static gf_status reader_end(png_source *source, gf_error *error) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Return the bytes from a byte to the one on which its prediction depends. */
-static uint32_t layout_unit(const png_layout *layout) {
-    const uint32_t bits = layout->channels * layout->depth;
-    return bits < 8 ? 1 : bits / 8;
-}
-
 /* Return whether stored rows are expanded rows. */
 static bool layout_is_plain(const png_layout *layout) {
     return layout->depth == 8 && !layout->indexed && !layout->has_key;
-}
-
-/* Store decoded rows, unfiltered but not expanded. */
-static gf_status png_unfilter(png_source *source, unsigned char *out, size_t stride,
-                              const unsigned char *above, const gf_png_rows *decoded,
-                              gf_error *error) {
-    const size_t row_bytes = layout_bytes(&source->layout);
-    if (!decoded->filtered) {
-        gf_announced_copy(out, stride, decoded->first, decoded->stride, row_bytes, decoded->count);
-        return GF_OK;
-    }
-    for (uint64_t i = 0; i < decoded->count; i++)
-        if (decoded->first[i * decoded->stride] >= GF_PNG_FILTERS)
-            return gf_png_inflate_fail(source->inflate, "bad adaptive filter value", error);
-    source->simd->unfilter_rows(out, stride, decoded->first, decoded->stride, above, 0, row_bytes,
-                                layout_unit(&source->layout), decoded->count);
-    return GF_OK;
 }
 
 static gf_status png_read_inflated(png_source *source, unsigned char *out, size_t stride,
@@ -339,15 +305,22 @@ static gf_status png_read_inflated(png_source *source, unsigned char *out, size_
     const unsigned char *above = source->above;
     gf_png_rows decoded;
     for (uint64_t i = 0; i < rows; i += decoded.count, out += decoded.count * stride) {
-        gf_status status = gf_png_inflate_rows(source->inflate, rows - i, &decoded, error);
-        if (!status)
-            status = png_unfilter(source, out, stride, above, &decoded, error);
+        const gf_status status = gf_png_inflate_rows(source->inflate, rows - i, &decoded, error);
         if (status)
             return status;
+        for (uint64_t k = 0; k < decoded.count && decoded.filtered; k++)
+            if (decoded.first[k * decoded.stride] >= GF_PNG_FILTERS)
+                return gf_png_inflate_fail(source->inflate, "bad adaptive filter value", error);
+        if (decoded.filtered)
+            source->simd->unfilter_rows(out, stride, decoded.first, decoded.stride, above, 0,
+                                        layout->row_bytes, layout->unit, decoded.count);
+        else
+            gf_announced_copy(out, stride, decoded.first, decoded.stride, layout->row_bytes,
+                              decoded.count);
         above = out + (decoded.count - 1) * stride;
         /* The caller may overwrite its rows after this call: copy the last one. */
         if (!plain || i + decoded.count == rows) {
-            memcpy(source->above, above, layout_bytes(layout));
+            memcpy(source->above, above, layout->row_bytes);
             above = source->above;
         }
         for (uint64_t k = 0; k < decoded.count && !plain; k++)
@@ -358,7 +331,7 @@ static gf_status png_read_inflated(png_source *source, unsigned char *out, size_
 
 static gf_status png_read_by_libpng(png_source *source, unsigned char *out, size_t stride,
                                     uint64_t rows, gf_error *error) {
-    const size_t row_bytes = layout_bytes(&source->layout);
+    const size_t row_bytes = source->layout.row_bytes;
     const uint64_t height = source->base.format.height;
     gf_status status = GF_OK;
     if (!source->interlaced)
@@ -459,6 +432,9 @@ static void png_read_layout(png_source *source) {
     layout->width = png_get_image_width(png, info);
     layout->channels = png_get_channels(png, info);
     layout->depth = png_get_bit_depth(png, info);
+    const uint32_t bits = layout->channels * layout->depth;
+    layout->row_bytes = (size_t)((layout->width * bits + 7) / 8);
+    layout->unit = bits < 8 ? 1 : bits / 8;
     layout->indexed = png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE;
     layout->factor = layout->depth < 8 && !layout->indexed ? 255 / ((1u << layout->depth) - 1) : 1;
     /* libpng ignores a tRNS before PLTE: its count is then 0. */
@@ -494,7 +470,7 @@ static void png_read_layout(png_source *source) {
 /* Read the zlib header to choose the decoder, and initialise it. The limit on pixels has been
  * checked before rows are allocated. */
 static gf_status png_start_pixels(png_source *source, gf_error *error) {
-    const size_t row_bytes = layout_bytes(&source->layout);
+    const size_t row_bytes = source->layout.row_bytes;
     unsigned char head[2];
     gf_png_idat idat;
     size_t got;
@@ -517,7 +493,7 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
     gf_png_image image = {.row_bytes = row_bytes,
                           .file_bytes = known ? input->size - input->offset : 0,
                           .height = source->base.format.height,
-                          .unit = layout_unit(&source->layout),
+                          .unit = source->layout.unit,
                           .threads = source->limits.threads,
                           .max_memory = source->limits.max_memory / MEMORY_SHARE,
                           .segment = source->limits.segment};
@@ -567,7 +543,7 @@ static gf_status png_open_image(png_source *source, gf_error *error) {
      * its header before rows are read: a small file could otherwise take much time. The passes of
      * an interlaced image are in total no shorter than its rows. */
     if (input->regular && input->size >= input->offset &&
-        format->height * layout_bytes(layout) / 1032 > input->size - input->offset)
+        format->height * layout->row_bytes / 1032 > input->size - input->offset)
         return gf_png_fail_short(error, input->name);
     return png_start_pixels(source, error);
 }
