@@ -236,16 +236,13 @@ GF_INLINE gf_inflate_result decode(gf_inflate *inflate, const uint32_t *literals
     return decode_store(&s, inflate, to);
 }
 
-static gf_inflate_result decode_bytes(gf_inflate *inflate, const uint32_t *literals,
-                                      gf_inflate_out *out) {
+static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *literals,
+                                        gf_inflate_out *out) {
+    if (out->wide)
+        return decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, true);
     return inflate->literal_bits == GF_INFLATE_LITERAL_BITS
                ? decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, false)
                : decode(inflate, literals, GF_INFLATE_PAIR_BITS, out, false);
-}
-
-static gf_inflate_result decode_wide(gf_inflate *inflate, const uint32_t *literals,
-                                     gf_inflate_out *out) {
-    return decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, true);
 }
 
 /* Return the number of steps that neither input nor output limits. */
@@ -277,10 +274,6 @@ GF_INLINE bool decode_pair_steps(decode_stream *a, decode_stream *b, size_t step
     return steps == 0;
 }
 
-GF_INLINE bool decode_has_full_window(const decode_stream *s) {
-    return (uintptr_t)s->out - s->history >= GF_INFLATE_WINDOW;
-}
-
 static void decode_pair(gf_inflate *const inflate[2], gf_inflate_out *const out[2],
                         gf_inflate_result results[2]) {
     enum { FEW_STEPS = 8 };
@@ -291,9 +284,11 @@ static void decode_pair(gf_inflate *const inflate[2], gf_inflate_out *const out[
     while (running && a.in < a.in_end && b.in < b.in_end) {
         const size_t free_a = decode_free_steps(&a), free_b = decode_free_steps(&b);
         const size_t steps = free_a < free_b ? free_a : free_b;
+        const bool full_window = (uintptr_t)a.out - a.history >= GF_INFLATE_WINDOW &&
+                                 (uintptr_t)b.out - b.history >= GF_INFLATE_WINDOW;
         if (steps < FEW_STEPS)
             running = decode_pair_steps(&a, &b, 1, false, false);
-        else if (decode_has_full_window(&a) && decode_has_full_window(&b))
+        else if (full_window)
             running = decode_pair_steps(&a, &b, steps, true, true);
         else
             running = decode_pair_steps(&a, &b, steps, true, false);
@@ -303,14 +298,6 @@ static void decode_pair(gf_inflate *const inflate[2], gf_inflate_out *const out[
 }
 
 /* ---- placeholders ---------------------------------------------------------------------------- */
-
-/* Convert eight elements. */
-GF_INLINE uint64_t resolve_eight(const unsigned char *elements, const unsigned char *table) {
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < 8; k++)
-        bytes |= (uint64_t)table[gf_little16(elements + 2 * (size_t)k)] << 8 * k;
-    return bytes;
-}
 
 static void inflate_resolve(unsigned char *to, const unsigned char *elements, size_t count,
                             const unsigned char *table) {
@@ -328,13 +315,17 @@ static void inflate_resolve(unsigned char *to, const unsigned char *elements, si
             const group_bytes bytes = __builtin_convertvector(group, group_bytes);
             memcpy(to + i, &bytes, sizeof bytes);
         } else {
-            for (size_t k = 0; k < GROUP; k += 8)
-                gf_put_little64(to + i + k, resolve_eight(elements + 2 * (i + k), table));
+            for (size_t k = i; k < i + GROUP; k += 8) {
+                uint64_t eight = 0;
+                for (size_t b = 0; b < 8; b++)
+                    eight |= (uint64_t)table[gf_little16(elements + 2 * (k + b))] << 8 * b;
+                gf_put_little64(to + k, eight);
+            }
         }
     }
     for (; i < count; i++)
         to[i] = table[gf_little16(elements + 2 * i)];
 }
 
-const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, decode_bytes, decode_wide,
-                                                       decode_pair, inflate_resolve};
+const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, inflate_decode, decode_pair,
+                                                       inflate_resolve};

@@ -62,7 +62,6 @@ static bool scan_read_head(const gf_chunk *chunk, gf_format *format) {
 }
 
 bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan) {
-    const unsigned char *stream = NULL;
     size_t at = HEAD_BYTES, start, skipped = 0;
     gf_chunk chunk;
     *scan = (gf_png_scan){.chunks = 0};
@@ -71,31 +70,31 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
         return false;
     for (start = at; scan_next(file, size, &at, &chunk) && !scan_is(&chunk, "IEND"); start = at) {
         if (!scan_is(&chunk, "IDAT")) {
-            if (stream && !scan->after)
+            if (scan->chunks != 0 && !scan->after)
                 scan->after = start;
             skipped += at - start;
             if (!scan_may_skip(&chunk) || skipped > MAX_SKIPPED)
                 return false;
             continue;
         }
-        if (!stream) {
-            stream = chunk.data;
+        if (scan->chunks == 0) {
             scan->idat = start;
-            if (chunk.size < 3 || !gf_png_inflate_supports(stream))
+            if (chunk.size < 3 || !gf_png_inflate_supports(chunk.data))
                 return false;
         }
         if (scan->after || ++scan->chunks > 1u << 20)
             return false;
         scan->bytes += chunk.size;
     }
-    if (!stream || at - start != FRAME_BYTES || !scan_is(&chunk, "IEND") || !scan_is_intact(&chunk))
+    if (scan->chunks == 0 || at - start != FRAME_BYTES || !scan_is(&chunk, "IEND") ||
+        !scan_is_intact(&chunk))
         return false;
     scan->after = scan->after ? scan->after : start;
     scan->end = at;
     gf_png_strips strips;
     gf_png_strips_init(&scan->format, GF_PNG_FAST, GF_ISA_PORTABLE, &strips);
-    const bool parts =
-        stream[1] == 1 && scan->chunks == (scan->format.height - 1) / strips.rows + 1;
+    const bool parts = file[scan->idat + 9] == 1 && /* the zlib header of our encoder */
+                       scan->chunks == (scan->format.height - 1) / strips.rows + 1;
     scan->part_rows = parts ? strips.rows : scan->format.height;
     return true;
 }
