@@ -121,8 +121,8 @@ static unsigned char *read_idat(const char *file, size_t *size) {
 static void mark_starts(const unsigned char *data, size_t size, unsigned char *starts,
                         segments *to) {
     static gf_inflate inflate;
-    static unsigned char memory[GF_INFLATE_WINDOW + (1 << 20)];
-    unsigned char *const base = memory + GF_INFLATE_WINDOW;
+    static unsigned char memory[GF_DEFLATE_WINDOW + (1 << 20)];
+    unsigned char *const base = memory + GF_DEFLATE_WINDOW;
     gf_inflate_out out = {.next = base, .end = memory + sizeof memory, .history = base};
     gf_inflate_start(&inflate, gf_isa_best());
     gf_inflate_set_input(&inflate, data, 0, data + size, true);
@@ -140,7 +140,7 @@ static void mark_starts(const unsigned char *data, size_t size, unsigned char *s
         to->out += (uint64_t)(out.next - base);
         if (result && result != GF_INFLATE_NEEDS_OUTPUT)
             fail("stream", "damaged");
-        const size_t total = to->out < GF_INFLATE_WINDOW ? (size_t)to->out : GF_INFLATE_WINDOW;
+        const size_t total = to->out < GF_DEFLATE_WINDOW ? (size_t)to->out : GF_DEFLATE_WINDOW;
         memmove(base - total, out.next - total, total);
         out = (gf_inflate_out){.next = base, .end = out.end, .history = base - total};
     }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "io/bytes.h"
-#include "io/flate/code.h"
 
 /* ---- block headers --------------------------------------------------------------------------- */
 
@@ -129,7 +128,7 @@ static bool header_dynamic(bit_reader *reader, gf_inflate_header *header) {
     header->literals = literals;
     header->distances = distances;
     memset(header->lengths, 0, sizeof header->lengths);
-    if (literals > GF_INFLATE_LITERALS || distances > GF_INFLATE_DISTANCES ||
+    if (literals > GF_DEFLATE_LITERALS || distances > GF_DEFLATE_DISTANCES ||
         !header_length_code(reader, count, &code) ||
         !header_lengths(reader, &code, header->lengths, literals + distances, counts))
         return false;
@@ -272,34 +271,12 @@ bool gf_inflate_find(const gf_inflate_finder *finder, const unsigned char *data,
 
 enum { INVALID_ENTRY = GF_ENTRY_STOP | 1 << 16 };
 
-static void table_symbols(gf_inflate_symbols *entries) {
-    uint32_t base = GF_DEFLATE_MIN_MATCH;
-    for (uint32_t i = 0; i < GF_DEFLATE_END; i++)
-        entries->literals[i] = GF_ENTRY_LITERAL | i << 8;
-    entries->literals[GF_DEFLATE_END] = GF_ENTRY_STOP;
-    for (uint32_t i = GF_DEFLATE_FIRST_LENGTH; i < GF_INFLATE_LITERALS - 1; i++) {
-        const uint32_t extra = gf_literal_extra_bits(i);
-        entries->literals[i] = base << 16 | extra;
-        base += 1u << extra;
-    }
-    entries->literals[GF_INFLATE_LITERALS - 1] = GF_DEFLATE_MAX_MATCH << 16;
-    base = 1;
-    for (uint32_t i = 0; i < GF_INFLATE_DISTANCES; i++) {
-        const uint32_t extra = gf_distance_extra_bits(i);
-        entries->distances[i] = base << 16 | extra;
-        base += 1u << extra;
-    }
-    for (uint32_t i = 0; i < 2; i++)
-        entries->literals[GF_INFLATE_LITERALS + i] = entries->distances[GF_INFLATE_DISTANCES + i] =
-            INVALID_ENTRY;
-}
-
 /* A code: the symbols ordered by the length of their codewords, and the codewords, first bit
  * lowest. */
 typedef struct sorted_code {
     uint32_t count, max;          /* number of codewords; their maximum length */
     uint32_t first[MAX_BITS + 2]; /* index of the first codeword of each length */
-    uint16_t symbols[GF_INFLATE_LITERALS + 2], codewords[GF_INFLATE_LITERALS + 2];
+    uint16_t symbols[GF_DEFLATE_LITERALS + 2], codewords[GF_DEFLATE_LITERALS + 2];
 } sorted_code;
 
 static inline uint32_t table_entry(uint32_t symbol_entry, uint32_t bits) {
@@ -373,18 +350,18 @@ static uint32_t table_build(uint32_t *table, uint32_t table_bits, const uint8_t 
 static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) {
     static const uint8_t fixed_runs[][2] = {{144, 8}, {112, 9}, {24, 7}, {8, 8}, {32, 5}};
     const bool fixed = header->kind == GF_INFLATE_FIXED;
-    uint8_t fixed_lengths[GF_INFLATE_LITERALS + 2 + GF_INFLATE_DISTANCES + 2], *to = fixed_lengths;
+    uint8_t fixed_lengths[GF_DEFLATE_LITERALS + 2 + GF_DEFLATE_DISTANCES + 2], *to = fixed_lengths;
     if (fixed && inflate->fixed)
         return;
     for (size_t i = 0; i < sizeof fixed_runs / sizeof *fixed_runs; to += fixed_runs[i++][0])
         memset(to, fixed_runs[i][1], fixed_runs[i][0]);
     const uint8_t *lengths = fixed ? fixed_lengths : header->lengths;
-    const uint32_t literals = fixed ? GF_INFLATE_LITERALS + 2 : header->literals;
-    const uint32_t distances = fixed ? GF_INFLATE_DISTANCES + 2 : header->distances;
+    const uint32_t literals = fixed ? GF_DEFLATE_LITERALS + 2 : header->literals;
+    const uint32_t distances = fixed ? GF_DEFLATE_DISTANCES + 2 : header->distances;
     inflate->literal_entries = table_build(inflate->literals, inflate->literal_bits, lengths,
-                                           literals, inflate->symbols.literals);
+                                           literals, inflate->literal_symbols);
     table_build(inflate->distances, GF_INFLATE_DISTANCE_BITS, lengths + literals, distances,
-                inflate->symbols.distances);
+                inflate->distance_symbols);
     inflate->fixed = fixed;
     inflate->packed = false;
 }
@@ -397,10 +374,27 @@ enum { PACK_AFTER = 4 /* entries per byte */ };
 
 void gf_inflate_start(gf_inflate *inflate, gf_isa isa) {
     static const gf_inflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_inflate_simd);
-    memset(inflate, 0, offsetof(gf_inflate, symbols));
+    uint32_t *const literals = inflate->literal_symbols, *const distances =
+                                                             inflate->distance_symbols;
+    memset(inflate, 0, offsetof(gf_inflate, literal_symbols));
     inflate->simd = levels[isa];
     inflate->literal_bits = GF_INFLATE_LITERAL_BITS;
-    table_symbols(&inflate->symbols);
+    for (uint32_t i = 0; i < GF_DEFLATE_END; i++)
+        literals[i] = GF_ENTRY_LITERAL | i << 8;
+    literals[GF_DEFLATE_END] = GF_ENTRY_STOP;
+    uint32_t base = GF_DEFLATE_MIN_MATCH;
+    for (uint32_t i = GF_DEFLATE_FIRST_LENGTH; i < GF_DEFLATE_LITERALS - 1; i++) {
+        literals[i] = base << 16 | gf_literal_extra_bits(i);
+        base += 1u << gf_literal_extra_bits(i);
+    }
+    literals[GF_DEFLATE_LITERALS - 1] = GF_DEFLATE_MAX_MATCH << 16;
+    base = 1;
+    for (uint32_t i = 0; i < GF_DEFLATE_DISTANCES; i++) {
+        distances[i] = base << 16 | gf_distance_extra_bits(i);
+        base += 1u << gf_distance_extra_bits(i);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        literals[GF_DEFLATE_LITERALS + i] = distances[GF_DEFLATE_DISTANCES + i] = INVALID_ENTRY;
 }
 
 void gf_inflate_set_input(gf_inflate *inflate, const unsigned char *in, unsigned bit,

@@ -6,13 +6,9 @@
 #ifndef GF_INFLATE_H
 #define GF_INFLATE_H
 
-#include "core/machine.h"
-#include "gpufilter.h"
+#include "io/flate/code.h"
 
 enum {
-    GF_INFLATE_WINDOW = 1 << 15, /* maximum match distance */
-    GF_INFLATE_LITERALS = 286,
-    GF_INFLATE_DISTANCES = 30,
     /* Unless the input is final, the decoder stops this many bytes before in_end: a block header
      * with its padding fits. 8 bytes after in_end are readable. */
     GF_INFLATE_LOOKAHEAD = 320,
@@ -40,7 +36,7 @@ typedef struct gf_inflate_header {
     uint32_t bits;   /* from the first byte to the end of the header; stored: to its data */
     /* Dynamic: the number of codes and their lengths, distances after literals. */
     uint32_t literals, distances;
-    uint8_t lengths[GF_INFLATE_LITERALS + GF_INFLATE_DISTANCES];
+    uint8_t lengths[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
 } gf_inflate_header;
 
 typedef enum gf_inflate_result {
@@ -102,12 +98,6 @@ enum {
     GF_DISTANCE_ENTRIES = (1 << GF_INFLATE_DISTANCE_BITS) + 16 * 64
 };
 
-/* Entries of the symbols, without their codeword bits: base value and extra bits. Symbols 286, 287
- * and distances 30, 31 are invalid. */
-typedef struct gf_inflate_symbols {
-    uint32_t literals[GF_INFLATE_LITERALS + 2], distances[GF_INFLATE_DISTANCES + 2];
-} gf_inflate_symbols;
-
 struct gf_inflate_simd;
 
 typedef struct gf_inflate {
@@ -125,7 +115,9 @@ typedef struct gf_inflate {
     uint32_t stored;          /* its unread bytes */
     uint32_t literal_bits;    /* index bits of `literals` and `packed_literals` */
     uint32_t literal_entries; /* of each, with subtables */
-    gf_inflate_symbols symbols;
+    /* Entries of the symbols, without their codeword bits: base value and extra bits. Symbols 286,
+     * 287 and distances 30, 31 are invalid. */
+    uint32_t literal_symbols[GF_DEFLATE_LITERALS + 2], distance_symbols[GF_DEFLATE_DISTANCES + 2];
     uint32_t literals[GF_LITERAL_ENTRIES];        /* one symbol per entry, and subtables */
     uint32_t packed_literals[GF_LITERAL_ENTRIES]; /* entries with several symbols */
     uint32_t distances[GF_DISTANCE_ENTRIES];

@@ -284,8 +284,8 @@ static void decode_pair(gf_inflate *const inflate[2], gf_inflate_out *const out[
     while (running && a.in < a.in_end && b.in < b.in_end) {
         const size_t free_a = decode_free_steps(&a), free_b = decode_free_steps(&b);
         const size_t steps = free_a < free_b ? free_a : free_b;
-        const bool full_window = (uintptr_t)a.out - a.history >= GF_INFLATE_WINDOW &&
-                                 (uintptr_t)b.out - b.history >= GF_INFLATE_WINDOW;
+        const bool full_window = (uintptr_t)a.out - a.history >= GF_DEFLATE_WINDOW &&
+                                 (uintptr_t)b.out - b.history >= GF_DEFLATE_WINDOW;
         if (steps < FEW_STEPS)
             running = decode_pair_steps(&a, &b, 1, false, false);
         else if (full_window)

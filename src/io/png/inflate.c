@@ -114,7 +114,7 @@ static gf_status inflate_start(gf_png_inflate *rows, gf_error *error) {
     if (rows->parallel)
         return GF_OK;
     rows->capacity =
-        GF_INFLATE_WINDOW + GF_INFLATE_RESERVE + (few_rows < OUT_BYTES ? OUT_BYTES : few_rows);
+        GF_DEFLATE_WINDOW + GF_INFLATE_RESERVE + (few_rows < OUT_BYTES ? OUT_BYTES : few_rows);
     rows->out = malloc(rows->capacity);
     if (!rows->out)
         return gf_fail_memory(error, rows->stream.idat.input->name, rows->row, "a row");
@@ -200,7 +200,7 @@ static void inflate_step(gf_png_inflate *rows) {
         inflate_read_more(rows);
     } else if (result == GF_INFLATE_NEEDS_OUTPUT) {
         /* Discard returned output that no match can reference. */
-        const size_t window = rows->end < GF_INFLATE_WINDOW ? 0 : rows->end - GF_INFLATE_WINDOW;
+        const size_t window = rows->end < GF_DEFLATE_WINDOW ? 0 : rows->end - GF_DEFLATE_WINDOW;
         const size_t from = window < rows->begin ? window : rows->begin;
         inflate_sum(rows);
         memmove(rows->out, rows->out + from, rows->end - from);

@@ -25,17 +25,14 @@ typedef struct gf_png_idat {
 
 /* Return true for the header of an IDAT chunk with a valid length. */
 bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]);
-
 /* Start at the data of the first IDAT chunk, whose header has been read. */
 void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
                        const unsigned char header[GF_PNG_CHUNK_HEADER]);
-
 /* Read up to size bytes, across chunks, and check the CRC at the end of each chunk. *got is less
  * than size only if another type of chunk follows, whose header has then been read, or after an
  * error: it then counts the bytes before the error. */
 gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
                            gf_error *error);
-
 /* Fail for a PNG that libpng or this decoder cannot read. */
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what);
 gf_status gf_png_fail_short(gf_error *error, const char *name);
@@ -92,29 +89,23 @@ typedef struct gf_png_inflate {
 
 /* Return true if this decoder supports the stream. head: the first two bytes, the zlib header. */
 bool gf_png_inflate_supports(const unsigned char head[2]);
-
 /* Open a stream after its zlib header, which has been read from *idat. */
 gf_png_inflate *gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
                                     gf_error *error);
-
 /* As gf_source_ops.announce, for images whose samples are not expanded. */
 gf_status gf_png_inflate_announce(gf_png_inflate *rows, void *to, size_t stride, uint64_t count,
                                   gf_error *error);
-
 /* Decode the next rows, at least 1 and at most max. They are valid until the next call. */
 gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *decoded,
                               gf_error *error);
-
 /* Fail for damaged data. what: the damage; NULL: that of the stream. An error in a later chunk is
  * reported instead: damage that a CRC detects makes the data undecodable at a place that depends on
  * chance. The rest of a pipe is not read, and an error in it that has been found by chance is not
  * reported. */
 gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *error);
-
 /* After the last row: check the end of the stream and read the rest of the IDAT chunks. The input
  * is then at the header of the next chunk. */
 gf_status gf_png_inflate_finish(gf_png_inflate *rows, gf_error *error);
-
 /* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
 
@@ -122,27 +113,21 @@ void gf_png_inflate_close(gf_png_inflate *rows);
 
 /* Decoder on several threads (io/png/parallel.c), which the functions above call. */
 typedef struct gf_png_parallel gf_png_parallel;
-
 /* Return the number of threads that decode the image; 1 if io/png/inflate.c is faster or the memory
  * does not suffice. *memory receives the bytes of their buffers. */
 uint32_t gf_png_parallel_threads(const gf_png_image *image, uint64_t *memory);
-
 /* Start after the zlib header with image->threads threads, as returned above. stream and image:
  * borrowed until close. Return NULL if out of memory. */
 gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image *image);
-
 /* Announce the memory of the next rows, as gf_source_ops.announce, for images whose samples are not
  * expanded. Rows that have been decoded before are in other memory. */
 void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size_t stride,
                               uint64_t rows);
-
 /* Decode the next rows, at most max. rows->count is 0 if the stream ends before: stream->damage is
  * then set unless its checksum is correct. */
 void gf_png_parallel_rows(gf_png_parallel *parallel, uint64_t max, gf_png_rows *rows);
-
 /* Decode the rest of the stream. Return its bytes, or any number above max if there are more. */
 size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max);
-
 /* End the threads. The input can then be read by the caller; rows that have not been returned are
  * lost. parallel may be NULL, here and below. */
 void gf_png_parallel_stop(gf_png_parallel *parallel);

@@ -34,7 +34,7 @@
 #include "io/strip/row_filter.h"
 
 enum {
-    WINDOW = GF_INFLATE_WINDOW,
+    WINDOW = GF_DEFLATE_WINDOW,
     TARGET_BYTES = 1 << 19, /* default of the expected output of a segment */
     MIN_SEGMENTS = 4,       /* per thread: with fewer, more threads cost more than they gain */
     AHEAD_BYTES = 512, /* more than GF_INFLATE_LOOKAHEAD: decoding continues in the next segment */

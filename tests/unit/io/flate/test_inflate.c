@@ -255,8 +255,8 @@ TEST(pairs_equal_single_streams) {
 /* The first match of two streams, after up to a window of literals, begins before the output: in a
  * dictionary that the decoder does not have. */
 TEST(pairs_check_distances) {
-    enum { COMMON = 100, SIZE = 2 * GF_INFLATE_WINDOW };
-    static const size_t positions[] = {0, 2000, 20000, GF_INFLATE_WINDOW - 2 * COMMON - 300};
+    enum { COMMON = 100, SIZE = 2 * GF_DEFLATE_WINDOW };
+    static const size_t positions[] = {0, 2000, 20000, GF_DEFLATE_WINDOW - 2 * COMMON - 300};
     static unsigned char content[2][SIZE], streams[2][2 * SIZE];
     static unsigned char memory[2][2 * SIZE];
     static gf_inflate inflates[2];
@@ -296,24 +296,24 @@ TEST(pairs_check_distances) {
 
 /* Matches that reach before the output copy placeholders. */
 TEST(placeholders_are_copied) {
-    static unsigned char content[GF_INFLATE_WINDOW + 20000], stream[STREAM_BYTES];
-    static unsigned char memory[2 * (GF_INFLATE_WINDOW + 20000 + GF_INFLATE_RESERVE)];
+    static unsigned char content[GF_DEFLATE_WINDOW + 20000], stream[STREAM_BYTES];
+    static unsigned char memory[2 * (GF_DEFLATE_WINDOW + 20000 + GF_INFLATE_RESERVE)];
     static gf_inflate inflate;
-    const size_t n = sizeof content - GF_INFLATE_WINDOW;
+    const size_t n = sizeof content - GF_DEFLATE_WINDOW;
     test_random random = {test_environment("GF_TEST_SEED", 20261124)};
     z_stream zlib = {0};
     size_t placeholders = 0;
     make_content(&random, content, sizeof content);
     assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, -15, 8, 0), Z_OK);
-    assert_int_equal(deflateSetDictionary(&zlib, content, GF_INFLATE_WINDOW), Z_OK);
-    zlib.next_in = content + GF_INFLATE_WINDOW;
+    assert_int_equal(deflateSetDictionary(&zlib, content, GF_DEFLATE_WINDOW), Z_OK);
+    zlib.next_in = content + GF_DEFLATE_WINDOW;
     zlib.avail_in = (uInt)n;
     zlib.next_out = stream;
     zlib.avail_out = STREAM_BYTES;
     assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
-    for (size_t i = 0; i < GF_INFLATE_WINDOW; i++)
+    for (size_t i = 0; i < GF_DEFLATE_WINDOW; i++)
         gf_put_little16(memory + 2 * i, (uint32_t)(256 + i));
-    unsigned char *start = memory + 2 * (size_t)GF_INFLATE_WINDOW;
+    unsigned char *start = memory + 2 * (size_t)GF_DEFLATE_WINDOW;
     gf_inflate_out out = {start, memory + sizeof memory, memory, true};
     gf_inflate_start(&inflate, gf_isa_best());
     gf_inflate_set_input(&inflate, stream, 0, zlib.next_out, true);
@@ -325,7 +325,7 @@ TEST(placeholders_are_copied) {
         const uint32_t value = gf_little16(start + 2 * i);
         placeholders += value >= 256;
         assert_int_equal(value < 256 ? value : content[value - 256],
-                         content[GF_INFLATE_WINDOW + i]);
+                         content[GF_DEFLATE_WINDOW + i]);
     }
     assert_true(placeholders > 0);
 }
@@ -365,7 +365,7 @@ TEST(output_is_bounded_at_the_end_of_the_input) {
 
 TEST(placeholders_are_resolved) {
     enum { MAX_COUNT = 1000 };
-    static unsigned char table[256 + GF_INFLATE_WINDOW], elements[2 * MAX_COUNT],
+    static unsigned char table[256 + GF_DEFLATE_WINDOW], elements[2 * MAX_COUNT],
         memory[2 * MAX_COUNT + 1], wanted[MAX_COUNT];
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     static gf_inflate inflate;
