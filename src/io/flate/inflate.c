@@ -531,7 +531,7 @@ static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *lit
                                         gf_inflate_out *out) {
     if (inflate->in_end - inflate->in <= GF_INFLATE_LOOKAHEAD)
         return GF_INFLATE_NEEDS_INPUT;
-    return inflate->simd->decode(inflate, literals, out);
+    return (out->wide ? inflate->simd->decode_wide : inflate->simd->decode)(inflate, literals, out);
 }
 
 /* Decode the start of a block, and pack the entries if it is not short. Return NEEDS_OUTPUT if the

@@ -154,6 +154,8 @@ typedef struct gf_inflate_simd {
     void (*pack)(gf_inflate *inflate);
     /* Decode coded data with one table of literals while input and output last. */
     gf_inflate_result (*decode)(gf_inflate *inflate, const uint32_t *literals, gf_inflate_out *out);
+    gf_inflate_result (*decode_wide)(gf_inflate *inflate, const uint32_t *literals,
+                                     gf_inflate_out *out);
     /* Decode two streams with packed literals, to bytes, until one of them stops. */
     void (*decode_pair)(gf_inflate *const inflate[2], gf_inflate_out *const out[2],
                         gf_inflate_result results[2]);

@@ -236,10 +236,13 @@ GF_INLINE gf_inflate_result decode(gf_inflate *inflate, const uint32_t *literals
     return decode_store(&s, inflate, to);
 }
 
-static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *literals,
-                                        gf_inflate_out *out) {
-    if (out->wide)
-        return decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, true);
+static gf_inflate_result decode_wide(gf_inflate *inflate, const uint32_t *literals,
+                                     gf_inflate_out *out) {
+    return decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, true);
+}
+
+static gf_inflate_result decode_bytes(gf_inflate *inflate, const uint32_t *literals,
+                                      gf_inflate_out *out) {
     return inflate->literal_bits == GF_INFLATE_LITERAL_BITS
                ? decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, false)
                : decode(inflate, literals, GF_INFLATE_PAIR_BITS, out, false);
@@ -327,5 +330,5 @@ static void inflate_resolve(unsigned char *to, const unsigned char *elements, si
         to[i] = table[gf_little16(elements + 2 * i)];
 }
 
-const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, inflate_decode, decode_pair,
-                                                       inflate_resolve};
+const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, decode_bytes, decode_wide,
+                                                       decode_pair, inflate_resolve};
