@@ -20,7 +20,7 @@ enum {
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
 
-static gf_tiff_library functions;
+gf_tiff_library gf_libtiff;
 static char failure[256]; /* reason why libtiff cannot be loaded; "" if it is */
 
 static const char *const function_names[] = {
@@ -29,7 +29,7 @@ static const char *const function_names[] = {
 #undef GF_TIFF
 };
 
-_Static_assert(sizeof functions == sizeof function_names, "the struct is an array of pointers");
+_Static_assert(sizeof gf_libtiff == sizeof function_names, "the struct is an array of pointers");
 
 static void tiff_load(void) {
     /* A wheel contains libtiff under another name, as a dependency of this library. */
@@ -46,19 +46,17 @@ static void tiff_load(void) {
         if (!function)
             (void)snprintf(failure, sizeof failure, "it has no function %s", function_names[i]);
         /* memcpy, because ISO C has no cast from object to function pointers. */
-        memcpy((void **)(void *)&functions + i, &function, sizeof function);
+        memcpy((void **)(void *)&gf_libtiff + i, &function, sizeof function);
     }
 }
 
-gf_status gf_tiff_load(const gf_tiff_library **library, const char *file, gf_error *error) {
+gf_status gf_tiff_load(const char *file, gf_error *error) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, tiff_load);
-    *library = &functions;
-    if (!*failure)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: TIFF needs " GF_LIBTIFF ": %s; install the package libtiff6", file,
-                   failure);
+    return !*failure ? GF_OK
+                     : gf_fail(error, GF_FAILED,
+                               "%s: TIFF needs " GF_LIBTIFF ": %s; install the package libtiff6",
+                               file, failure);
 }
 
 /* ---- the input ------------------------------------------------------------------------------- */
@@ -116,57 +114,49 @@ static toff_t handle_size(thandle_t context) {
     return ((gf_tiff_handle *)context)->file->size;
 }
 
-/* Return whether a message leaves the pixels correct: a variant of LZW, more rows than are needed,
- * a progressive JPEG, bytes between its segments, irrelevant versions and parameters. */
-static bool message_is_harmless(const char *text) {
-    static const char *const harmless[] = {
-        "Old-style LZW codes", "JPEG strip size exceeds", "with progressive mode",
-        "extraneous bytes",    "unknown JFIF revision",   "Unknown Adobe color",
-        "Invalid SOS"};
-    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
-        if (strstr(text, harmless[i]))
+/* Return whether a message contains one of the texts, a list that ends with NULL. */
+static bool message_has(const char *message, const char *const *texts) {
+    for (; *texts; texts++)
+        if (strstr(message, *texts))
             return true;
     return false;
-}
-
-/* Note the row that a message about CCITT data names. */
-static void handle_note_row(gf_tiff_handle *handle, const char *text) {
-    const char *at = strstr(text, " at line ");
-    const uint64_t row = at ? strtoull(at + strlen(" at line "), NULL, 10) : 0;
-    /* libtiff 4.7.1 reads the data again from its start, without codes of ends of lines. */
-    if (at && strstr(text, "without EOL")) {
-        handle->end_row = row ? row : UINT64_MAX;
-    } else if (at && row < handle->end_row && (handle->rows == 0 || row != handle->last_row)) {
-        handle->first_row = handle->rows++ ? handle->first_row : row;
-        handle->last_row = row;
-    }
-}
-
-/* Note failed allocations. libtiff ignores most tags for which it has no memory, but they determine
- * the pixels. If a list cannot grow, libtiff up to 4.7.1 keeps a wrong number of values, or NULL as
- * the list of all tags, and crashes in the same directory or when it closes the handle. */
-static void handle_note_allocation(gf_tiff_handle *handle, const char *text) {
-    static const char *const failures[] = {"ailed to allocate", "annot allocate", "No space",
-                                           "ut of memory"};
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        handle->without_memory |= strstr(text, failures[i]) != NULL;
-    handle->torn |= strstr(text, "list of custom values") || strstr(text, "fields array");
-    if (handle->torn && handle->reading)
-        longjmp(handle->left, 1);
 }
 
 __attribute__((format(printf, 4, 0))) static int handle_on_message(TIFF *tiff, void *context,
                                                                    const char *module,
                                                                    const char *format,
                                                                    va_list arguments) {
+    /* The pixels are correct: a variant of LZW, more rows than are needed, a progressive JPEG,
+     * bytes between its segments, irrelevant versions and parameters. */
+    static const char *const harmless[] = {"Old-style LZW codes",   "JPEG strip size exceeds",
+                                           "with progressive mode", "extraneous bytes",
+                                           "unknown JFIF revision", "Unknown Adobe color",
+                                           "Invalid SOS",           NULL};
+    static const char *const failures[] = {"ailed to allocate", "annot allocate", "No space",
+                                           "ut of memory", NULL};
     gf_tiff_handle *handle = context;
     char text[sizeof handle->message] = "";
     (void)tiff, (void)module;
     (void)vsnprintf(text, sizeof text, format, arguments);
-    handle_note_allocation(handle, text);
-    handle_note_row(handle, text);
+    /* libtiff ignores most tags for which it has no memory, but they determine the pixels. If a
+     * list cannot grow, libtiff up to 4.7.1 keeps a wrong number of values, or NULL as the list of
+     * all tags, and crashes in the same directory or when it closes the handle. */
+    handle->without_memory |= message_has(text, failures);
+    handle->torn |= strstr(text, "list of custom values") || strstr(text, "fields array");
+    if (handle->torn && handle->reading)
+        longjmp(handle->left, 1);
+    /* Note the row that a message about CCITT data names. libtiff 4.7.1 reads the data again from
+     * its start, without codes of ends of lines. */
+    const char *at = strstr(text, " at line ");
+    const uint64_t row = at ? strtoull(at + strlen(" at line "), NULL, 10) : 0;
+    if (at && strstr(text, "without EOL")) {
+        handle->end_row = row ? row : UINT64_MAX;
+    } else if (at && row < handle->end_row && (handle->rows == 0 || row != handle->last_row)) {
+        handle->first_row = handle->rows++ ? handle->first_row : row;
+        handle->last_row = row;
+    }
     /* Some messages begin with the name that the handle was opened with, which is empty. */
-    if ((!handle->message[0] || !handle->end_row) && !message_is_harmless(text))
+    if ((!handle->message[0] || !handle->end_row) && !message_has(text, harmless))
         memcpy(handle->message, text, sizeof text);
     if (strncmp(handle->message, ": ", 2) == 0)
         memmove(handle->message, handle->message + 2, strlen(handle->message) - 1);
@@ -192,52 +182,48 @@ gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error) {
 }
 
 gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_handle *handle) {
-    const gf_tiff_library *library = file->libtiff;
     const uint64_t max = file->max_memory < PTRDIFF_MAX ? file->max_memory : PTRDIFF_MAX;
     *handle = (gf_tiff_handle){.file = file};
-    TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
+    TIFFOpenOptions *options = gf_libtiff.TIFFOpenOptionsAlloc();
     handle->without_memory = !options;
     if (!options)
         return GF_FAILED;
-    library->TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
-    library->TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_message, handle);
-    library->TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_message, handle);
+    gf_libtiff.TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
+    gf_libtiff.TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_message, handle);
+    gf_libtiff.TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_message, handle);
     handle->tiff =
-        library->TIFFClientOpenExt("", mode, handle, handle_read, handle_write, handle_seek,
-                                   handle_end, handle_size, NULL, NULL, options);
-    library->TIFFOpenOptionsFree(options);
+        gf_libtiff.TIFFClientOpenExt("", mode, handle, handle_read, handle_write, handle_seek,
+                                     handle_end, handle_size, NULL, NULL, options);
+    gf_libtiff.TIFFOpenOptionsFree(options);
     return handle->tiff ? GF_OK : GF_FAILED;
 }
 
 /* Return whether no value of a tag that is used is NULL. libtiff stores NULL, without a message, if
  * it has no memory for a copy of the value. */
 static bool handle_has_values(const gf_tiff_handle *handle, uint16_t compression) {
-    const gf_tiff_library *library = handle->file->libtiff;
     const void *text = "", *kinds = "", *red = "", *green = "", *blue = "", *tables = "";
     uint32_t bytes;
     uint16_t extras = 1;
-    (void)library->TIFFGetField(handle->tiff, TIFFTAG_IMAGEDESCRIPTION, &text);
-    (void)library->TIFFGetField(handle->tiff, TIFFTAG_EXTRASAMPLES, &extras, &kinds);
-    (void)library->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &red, &green, &blue);
+    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_IMAGEDESCRIPTION, &text);
+    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_EXTRASAMPLES, &extras, &kinds);
+    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &red, &green, &blue);
     if (compression == COMPRESSION_JPEG)
-        (void)library->TIFFGetField(handle->tiff, TIFFTAG_JPEGTABLES, &bytes, &tables);
+        (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_JPEGTABLES, &bytes, &tables);
     return text && (kinds || !extras) && red && green && blue && tables;
 }
 
 /* Read a directory. Return false if libtiff cannot read all of it. */
 static bool handle_read_directory(gf_tiff_handle *handle, uint64_t offset) {
-    const gf_tiff_library *library = handle->file->libtiff;
     bool done = false;
     if (!setjmp(handle->left)) {
         handle->reading = true;
-        done = library->TIFFSetSubDirectory(handle->tiff, offset);
+        done = gf_libtiff.TIFFSetSubDirectory(handle->tiff, offset);
     }
     handle->reading = false;
     return done && !handle->without_memory;
 }
 
 gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
-    const gf_tiff_library *library = file->libtiff;
     uint16_t compression = 0;
     /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
      * do not read the first directory. */
@@ -245,7 +231,7 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
         return gf_tiff_handle_fail(handle, error);
     const bool read = handle_read_directory(handle, file->directory);
     if (read) {
-        (void)library->TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression);
+        (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression);
         handle->without_memory = !handle_has_values(handle, compression);
     }
     if (!read || handle->without_memory) {
@@ -254,14 +240,14 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
     }
     /* JPEG data of another photometric interpretation than YCbCr is not converted. */
     if (compression == COMPRESSION_JPEG)
-        (void)library->TIFFSetField(handle->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+        (void)gf_libtiff.TIFFSetField(handle->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     gf_tiff_handle_clear(handle);
     return GF_OK;
 }
 
 void gf_tiff_handle_close(gf_tiff_handle *handle) {
     if (handle->tiff && !handle->torn)
-        handle->file->libtiff->TIFFClose(handle->tiff);
+        gf_libtiff.TIFFClose(handle->tiff);
     handle->tiff = NULL;
 }
 
@@ -280,8 +266,8 @@ static gf_status layout_fail_damaged(const gf_tiff_file *file, const char *what,
 }
 
 /* Return the name of the compression, as libtiff has it. */
-static const char *layout_codec(const gf_tiff_file *file, uint16_t compression) {
-    const TIFFCodec *codec = file->libtiff->TIFFFindCODEC(compression);
+static const char *layout_codec(uint16_t compression) {
+    const TIFFCodec *codec = gf_libtiff.TIFFFindCODEC(compression);
     const char *name = codec ? codec->name : "unknown";
     return compression == COMPRESSION_ADOBE_DEFLATE ? "Deflate"
            : compression == COMPRESSION_NONE        ? "uncompressed"
@@ -302,20 +288,21 @@ static gf_status layout_check_codec(const gf_tiff_file *file, const gf_tiff_layo
     trusted = trusted || layout->fax;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         trusted = trusted || compression == usual[i];
-    const bool known = file->libtiff->TIFFIsCODECConfigured(compression);
+    const bool known = gf_libtiff.TIFFIsCODECConfigured(compression);
     if (known && trusted)
         return GF_OK;
     return gf_fail(error, GF_FAILED, "%s: %.24s compression (%u) is %s", file->input.name,
-                   layout_codec(file, compression), (unsigned)compression,
+                   layout_codec(compression), (unsigned)compression,
                    known ? "decoded only with --no-sandbox, for trusted files; or convert it with "
                            "tiffcp -c zip"
                          : "not supported by the installed libtiff; convert it with a program that "
                            "reads it");
 }
 
-/* Check photometric interpretations. JPEG converts YCbCr to RGB. */
-static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_layout *layout,
-                                     gf_error *error) {
+/* Check photometric interpretations. JPEG converts YCbCr to RGB. If there is none, guess it as
+ * libtiff does. */
+static gf_status layout_set_colors(const gf_tiff_handle *handle, gf_tiff_layout *layout,
+                                   gf_error *error) {
     static const char gdal[] = "gdal_translate in.tif out.tif",
                       vips[] = "vips colourspace in.tif out.tif srgb",
                       rgba[] = "tiff2rgba -n in.tif out.tif";
@@ -332,7 +319,19 @@ static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_lay
         {PHOTOMETRIC_CFA, "a colour filter array", gdal},
         {PHOTOMETRIC_LOGL, "LogL samples", rgba},
         {PHOTOMETRIC_LOGLUV, "LogLuv samples", rgba}};
+    const gf_tiff_file *file = handle->file;
+    const uint64_t colors = layout->samples - file->tags.extras;
     char text[64];
+    if (!gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_PHOTOMETRIC, &layout->photometric)) {
+        layout->photometric = colors == 3   ? PHOTOMETRIC_RGB
+                              : layout->fax ? PHOTOMETRIC_MINISWHITE
+                                            : PHOTOMETRIC_MINISBLACK;
+        if (colors != 1 && colors != 3)
+            return layout_fail(file, "undeclared colours",
+                               "tiffset -s 262 1 FILE for grey, or 2 for RGB", error);
+    }
+    layout->inverted = layout->photometric == PHOTOMETRIC_MINISWHITE;
+    layout->palette = layout->photometric == PHOTOMETRIC_PALETTE;
     if (layout->photometric <= PHOTOMETRIC_PALETTE ||
         (layout->photometric == PHOTOMETRIC_YCBCR && layout->compression == COMPRESSION_JPEG &&
          layout->planes == 1))
@@ -411,8 +410,7 @@ static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout
     const uint16_t *maps[3];
     const size_t entries = (size_t)1 << layout->bits;
     bool times257 = true, times256 = true, times1 = true;
-    if (!handle->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1],
-                                             &maps[2]))
+    if (!gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2]))
         return layout_fail_damaged(handle->file, "no colour map", error);
     for (size_t i = 0; i < entries * 3; i++) {
         const uint16_t v = maps[i % 3][i / 3];
@@ -435,17 +433,16 @@ static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout
 /* Determine the sizes of units, and check that libtiff has the same ones: a codec may differ. */
 static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *layout,
                                   const gf_format *format, gf_error *error) {
-    const gf_tiff_library *library = handle->file->libtiff;
     TIFF *tiff = handle->tiff;
     const uint64_t per_pixel = layout->planes > 1 ? 1 : layout->samples;
     uint32_t width = (uint32_t)format->width, rows = 0;
-    layout->tiled = library->TIFFIsTiled(tiff);
+    layout->tiled = gf_libtiff.TIFFIsTiled(tiff);
     if (layout->tiled) {
-        if (!library->TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width) ||
-            !library->TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows))
+        if (!gf_libtiff.TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width) ||
+            !gf_libtiff.TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows))
             width = 0;
     } else {
-        (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+        (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows);
         if (rows > format->height)
             rows = (uint32_t)format->height;
     }
@@ -457,9 +454,9 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
     layout->down = gf_ceil_div(format->height, rows);
     layout->unit_row_bytes = gf_ceil_div(width * per_pixel * layout->bits, 8);
     const uint64_t found =
-        layout->tiled ? library->TIFFTileRowSize64(tiff) : library->TIFFScanlineSize64(tiff);
+        layout->tiled ? gf_libtiff.TIFFTileRowSize64(tiff) : gf_libtiff.TIFFScanlineSize64(tiff);
     const uint64_t units =
-        layout->tiled ? library->TIFFNumberOfTiles(tiff) : library->TIFFNumberOfStrips(tiff);
+        layout->tiled ? gf_libtiff.TIFFNumberOfTiles(tiff) : gf_libtiff.TIFFNumberOfStrips(tiff);
     /* No product of sizes overflows below. */
     if (layout->unit_row_bytes > (UINT64_MAX >> 16) / layout->unit_rows ||
         found != layout->unit_row_bytes || units != layout->across * layout->down * layout->planes)
@@ -493,67 +490,47 @@ static void layout_set_decoder(gf_tiff_layout *layout) {
                      whole && !layout->palette;
 }
 
-/* Guess the colours of a file without the tag, as libtiff does. */
-static gf_status layout_guess_colors(const gf_tiff_file *file, gf_tiff_layout *layout,
-                                     gf_error *error) {
-    const uint64_t colors = layout->samples - file->tags.extras;
-    layout->photometric = colors == 3   ? PHOTOMETRIC_RGB
-                          : layout->fax ? PHOTOMETRIC_MINISWHITE
-                                        : PHOTOMETRIC_MINISBLACK;
-    return colors == 1 || colors == 3
-               ? GF_OK
-               : layout_fail(file, "undeclared colours",
-                             "tiffset -s 262 1 FILE for grey, or 2 for RGB", error);
-}
-
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
                               gf_tiff_layout *layout, gf_format *format, gf_error *error) {
     gf_tiff_file *file = handle->file;
-    const gf_tiff_library *library = file->libtiff;
     TIFF *tiff = handle->tiff;
     uint32_t width = 0, height = 0, depth = 1;
     uint16_t planar = PLANARCONFIG_CONTIG, fill = FILLORDER_MSB2LSB;
     uint16_t sample_format = SAMPLEFORMAT_UINT, extras = 0, *extra = NULL;
-    (void)library->TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
-    (void)library->TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_IMAGEDEPTH, &depth);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &layout->bits);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &layout->samples);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_FILLORDER, &fill);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &layout->compression);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
+    (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_IMAGEDEPTH, &depth);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &layout->bits);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &layout->samples);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_FILLORDER, &fill);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &layout->compression);
+    (void)gf_libtiff.TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
     layout->fax = (layout->compression >= COMPRESSION_CCITTRLE &&
                    layout->compression <= COMPRESSION_CCITTFAX4) ||
                   layout->compression == COMPRESSION_CCITTRLEW;
     gf_status status = layout_check_codec(file, layout, limits->no_sandbox, error);
     if (status)
         return status;
-    if (!library->TIFFGetField(tiff, TIFFTAG_PREDICTOR, &layout->predictor))
+    if (!gf_libtiff.TIFFGetField(tiff, TIFFTAG_PREDICTOR, &layout->predictor))
         layout->predictor = PREDICTOR_NONE;
-    if (!library->TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &layout->photometric) &&
-        (status = layout_guess_colors(file, layout, error)))
-        return status;
     layout->planes = planar == PLANARCONFIG_SEPARATE ? layout->samples : 1;
     layout->extra = extras > 0 ? extra[0] : EXTRASAMPLE_UNSPECIFIED;
     layout->scaled = limits->as == GF_DEPTH_INPUT;
-    layout->inverted = layout->photometric == PHOTOMETRIC_MINISWHITE;
-    layout->palette = layout->photometric == PHOTOMETRIC_PALETTE;
-    layout->little = !library->TIFFIsBigEndian(tiff);
+    layout->little = !gf_libtiff.TIFFIsBigEndian(tiff);
     layout->reversed = fill == FILLORDER_LSB2MSB;
+    format->width = width;
+    format->height = height;
+    const gf_format pixels = {width, height, 1, GF_U8, false};
     if (depth > 1)
         return layout_fail(file, "several slices (ImageDepth)", "gdal_translate in.tif out.tif",
                            error);
-    format->width = width;
-    format->height = height;
-    if ((status = layout_check_colors(file, layout, error)) ||
+    if ((status = layout_set_colors(handle, layout, error)) ||
         (status = layout_check_type(file, layout, sample_format, format, error)) ||
         (status = layout_set_channels(file, layout, format, error)) ||
-        (layout->palette && (status = layout_set_palette(handle, layout, format, error))))
-        return status;
-    const gf_format pixels = {width, height, 1, GF_U8, false};
-    if ((status = gf_check_pixels(layout->raw ? &pixels : format, limits, file->input.name, error)))
+        (layout->palette && (status = layout_set_palette(handle, layout, format, error))) ||
+        (status = gf_check_pixels(layout->raw ? &pixels : format, limits, file->input.name, error)))
         return status;
     if (layout->raw) {
         format->channels = layout->samples * layout->bytes;
@@ -564,8 +541,8 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     return status;
 }
 
-void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
-                             uint64_t pages, char *text, size_t size) {
+void gf_tiff_layout_describe(const gf_tiff_layout *layout, uint64_t page, uint64_t pages,
+                             char *text, size_t size) {
     const bool extra = layout->samples % 2 == 0 && !layout->several;
     const char *colors = layout->palette       ? "palette"
                          : layout->inverted    ? "grey, 0 is white"
@@ -589,6 +566,6 @@ void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *lay
              : layout->associated                      ? " and associated alpha"
              : layout->extra == EXTRASAMPLE_UNASSALPHA ? " and alpha"
                                                        : " and data",
-             units, layout_codec(file, layout->compression), predictor,
+             units, layout_codec(layout->compression), predictor,
              layout->planes > 1 ? ", planar" : "", pages_text);
 }

@@ -19,12 +19,12 @@ typedef struct gf_tiff_library {
 #undef GF_TIFF
 } gf_tiff_library;
 
+extern gf_tiff_library gf_libtiff;
 /* Load libtiff, once for the process. file is the name for the error message. */
-gf_status gf_tiff_load(const gf_tiff_library **library, const char *file, gf_error *error);
+gf_status gf_tiff_load(const char *file, gf_error *error);
 
 /* The input, shared by all handles of libtiff. */
 typedef struct gf_tiff_file {
-    const gf_tiff_library *libtiff;
     gf_input input;
     unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
     uint64_t size;
@@ -103,7 +103,7 @@ gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error);
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
                               gf_tiff_layout *layout, gf_format *format, gf_error *error);
 /* Describe how the file stores the pixels. */
-void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
-                             uint64_t pages, char *text, size_t size);
+void gf_tiff_layout_describe(const gf_tiff_layout *layout, uint64_t page, uint64_t pages,
+                             char *text, size_t size);
 
 #endif

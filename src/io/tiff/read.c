@@ -90,11 +90,10 @@ static uint64_t piece_of(const tiff_source *source, uint64_t y) {
 
 /* Find a unit in the file. Return false if its place cannot be read. */
 static bool source_find_unit(const tiff_source *source, gf_tiff_job *job) {
-    const gf_tiff_library *library = source->file.libtiff;
     TIFF *tiff = source->handle.tiff;
     int failed = 0, failed_bytes = 0;
-    job->offset = library->TIFFGetStrileOffsetWithErr(tiff, job->number, &failed);
-    job->bytes = library->TIFFGetStrileByteCountWithErr(tiff, job->number, &failed_bytes);
+    job->offset = gf_libtiff.TIFFGetStrileOffsetWithErr(tiff, job->number, &failed);
+    job->bytes = gf_libtiff.TIFFGetStrileByteCountWithErr(tiff, job->number, &failed_bytes);
     return !failed && !failed_bytes;
 }
 
@@ -482,7 +481,7 @@ static uint64_t tiff_count_stack(const tiff_source *source) {
     const uint64_t samples = format->width * format->height * source->layout.samples;
     uint64_t count = 1, size = 0;
     const char *text = NULL;
-    if (!source->file.libtiff->TIFFGetField(source->handle.tiff, TIFFTAG_IMAGEDESCRIPTION, &text))
+    if (!gf_libtiff.TIFFGetField(source->handle.tiff, TIFFTAG_IMAGEDESCRIPTION, &text))
         return 1;
     const char *at = strncmp(text, "ImageJ=", 7) == 0 ? strstr(text, "\nimages=") : NULL;
     if (at)
@@ -548,7 +547,7 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     gf_status status;
     *start = 0;
     file->size = file->input.regular ? file->input.size : 0;
-    if ((status = gf_tiff_load(&file->libtiff, file->input.name, error)) ||
+    if ((status = gf_tiff_load(file->input.name, error)) ||
         (file->size == 0 && (status = tiff_load_pipe(file, error))))
         return status;
     const gf_ifd_file bytes = {gf_tiff_read_at, file, file->size, file->input.name, NULL};
@@ -580,7 +579,7 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     const bool plain = tiff_is_plain(source, start);
     if (pages == 1)
         status = tiff_choose_slice(source, stacked ? page : 1, start, error);
-    gf_tiff_layout_describe(file, layout, page, source->base.pages, source->base.stored,
+    gf_tiff_layout_describe(layout, page, source->base.pages, source->base.stored,
                             sizeof source->base.stored);
     source->max_seconds = gf_limit_seconds(limits, &source->base.format);
     if (plain || status)

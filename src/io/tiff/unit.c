@@ -243,7 +243,7 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
     if (status)
         return status;
     if (layout->reversed)
-        worker->file->libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
+        gf_libtiff.TIFFReverseBits(to, (tmsize_t)bytes);
     if (layout->bits % 8 == 0)
         gf_copy_order(to, to, bytes / layout->bytes, layout->bytes, layout->little);
     return GF_OK;
@@ -255,9 +255,8 @@ static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsig
                            uint64_t bytes) {
     const gf_tiff_buffers *buffers = &worker->buffers[0];
     memset(to, 0, (size_t)bytes); /* codecs accept data that ends early */
-    return worker->file->libtiff->TIFFReadFromUserBuffer(worker->handle.tiff, job->number,
-                                                         buffers->raw, (tmsize_t)buffers->raw_size,
-                                                         to, (tmsize_t)bytes);
+    return gf_libtiff.TIFFReadFromUserBuffer(worker->handle.tiff, job->number, buffers->raw,
+                                             (tmsize_t)buffers->raw_size, to, (tmsize_t)bytes);
 }
 
 /* Function of libtiff that writes a row of CCITT data, and the number of its calls. */
@@ -273,7 +272,6 @@ static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uin
 /* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
 static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
                            uint16_t compression) {
-    const gf_tiff_library *library = worker->file->libtiff;
     const uint64_t rows = job->rows, row_bytes = worker->layout->unit_row_bytes;
     gf_tiff_handle *handle = &worker->handle;
     TIFF *tiff = handle->tiff;
@@ -281,15 +279,15 @@ static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsig
     gf_tiff_handle_clear(handle);
     /* Start the decoder again: it keeps the mode that it has found in the unit before, and the
      * rows, which a damaged unit can refer to. */
-    (void)library->TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
-    (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
-    (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
+    (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+    (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
     if (options)
-        (void)library->TIFFSetField(tiff, TIFFTAG_GROUP3OPTIONS, options);
+        (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_GROUP3OPTIONS, options);
     if (compression != worker->layout->compression)
-        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
-    (void)library->TIFFGetField(tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
-    (void)library->TIFFSetField(tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
+        (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
+    (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
+    (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
     fax_rows = 0;
     /* When its data ends, libtiff writes the current row, and no other one. One row more than there
      * are is read, so that it is not one of the image. */
@@ -313,7 +311,7 @@ static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, 
     uint64_t damaged = fax_decode(worker, job, to, compression);
     uint32_t options = 0;
     char text[64];
-    (void)worker->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
     if (!handle->without_memory && gf_tiff_is_lost(damaged, job->rows) &&
         compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
         damaged = fax_decode(worker, job, to, COMPRESSION_CCITTRLE);

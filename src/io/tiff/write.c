@@ -58,7 +58,6 @@ typedef struct tiff_file {
 typedef struct tiff_sink {
     gf_encoder encoder;
     tiff_codec codec;
-    const gf_tiff_library *library; /* for LZW and Zstandard */
     uint64_t max_memory;
     uint64_t *offsets, *sizes; /* of the strips in the file; one array */
     gf_tiff_list list;         /* tags of the page */
@@ -75,8 +74,7 @@ static gf_status tiff_put(tiff_sink *sink, const void *data, uint64_t size, gf_e
     const uint64_t end = file->at + size;
     if (file->hold && end > file->capacity) {
         const uint64_t held = sink->encoder.held_bytes; /* checked against the limit */
-        const uint64_t most = end > held ? end : held;
-        const uint64_t capacity = end + end / 2 < most ? end + end / 2 : most;
+        const uint64_t capacity = end > held ? end : held;
         unsigned char *grown = realloc(file->held, capacity);
         if (!grown)
             return gf_fail_memory(error, tiff_name(sink), capacity, "the file");
@@ -151,11 +149,9 @@ static void zstd_add_checksum(gf_png_strip *strip, unsigned char *frame,
  */
 static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
     const tiff_sink *sink = (const tiff_sink *)s->encoder;
-    const gf_tiff_library *library = sink->library;
     const gf_format *format = &s->encoder->format;
     unsigned char *predicted = gf_png_strip_predict(scratch, &s->strip);
-    gf_tiff_file file = {.libtiff = library,
-                         .input.name = "",
+    gf_tiff_file file = {.input.name = "",
                          .data = s->out,
                          .capacity = s->encoder->out_bytes,
                          .max_memory = UINT64_MAX};
@@ -167,19 +163,20 @@ static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
     TIFF *tiff = handle.tiff;
     gf_tiff_handle_clear(&handle);
     const bool done =
-        library->TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)format->width) &&
-        library->TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)s->strip.count) &&
-        library->TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)s->strip.count) &&
-        library->TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (int)format->channels) &&
-        library->TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, (int)gf_type_bytes(format->type) * 8) &&
-        library->TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
-        library->TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
-        library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, (int)codec_tags[sink->codec]) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)format->width) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)s->strip.count) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)s->strip.count) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (int)format->channels) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE,
+                                (int)gf_type_bytes(format->type) * 8) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
+        gf_libtiff.TIFFSetField(tiff, TIFFTAG_COMPRESSION, (int)codec_tags[sink->codec]) &&
         (sink->codec != CODEC_ZSTD ||
-         library->TIFFSetField(tiff, TIFFTAG_ZSTD_LEVEL, (int)ZSTD_LEVEL)) &&
-        library->TIFFWriteEncodedStrip(tiff, 0, predicted, (tmsize_t)s->strip.filtered) >= 0 &&
-        library->TIFFGetField(tiff, TIFFTAG_STRIPOFFSETS, &offsets) &&
-        library->TIFFGetField(tiff, TIFFTAG_STRIPBYTECOUNTS, &sizes);
+         gf_libtiff.TIFFSetField(tiff, TIFFTAG_ZSTD_LEVEL, (int)ZSTD_LEVEL)) &&
+        gf_libtiff.TIFFWriteEncodedStrip(tiff, 0, predicted, (tmsize_t)s->strip.filtered) >= 0 &&
+        gf_libtiff.TIFFGetField(tiff, TIFFTAG_STRIPOFFSETS, &offsets) &&
+        gf_libtiff.TIFFGetField(tiff, TIFFTAG_STRIPBYTECOUNTS, &sizes);
     if (done) {
         s->strip.size = (size_t)*sizes;
         memmove(s->out, s->out + *offsets, s->strip.size);
@@ -419,8 +416,8 @@ static gf_status tiff_open_codec(tiff_sink *sink, const char *compression, gf_er
                        tiff_name(sink), compression);
     if (sink->codec < CODEC_LZW)
         return GF_OK;
-    const gf_status status = gf_tiff_load(&sink->library, tiff_name(sink), error);
-    return status || sink->library->TIFFIsCODECConfigured(codec_tags[sink->codec])
+    const gf_status status = gf_tiff_load(tiff_name(sink), error);
+    return status || gf_libtiff.TIFFIsCODECConfigured(codec_tags[sink->codec])
                ? status
                : gf_fail(error, GF_USAGE,
                          "%s: the installed libtiff cannot write %s; use --tiff-compression "
