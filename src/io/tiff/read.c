@@ -176,40 +176,51 @@ static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
 }
 
 /* Start to decode the next group, in announced memory if it contains all rows. A failure is stored
- * in the group. */
-static void ring_submit(tiff_source *source) {
-    tiff_group *group = ring_group(source, source->end);
-    unsigned char **own = &source->groups[source->end % source->own_slots].own;
+ * in the group. Return false if the ring is full, or waits for memory; not before group `wanted`.
+ */
+static bool ring_submit(tiff_source *source, uint64_t wanted) {
+    const uint64_t number = source->end;
+    if (number == source->group_count)
+        return false;
+    tiff_group *group = ring_group(source, number);
+    unsigned char **own = &source->groups[number % source->own_slots].own;
     const gf_tiff_layout *layout = &source->layout;
-    const uint64_t number = source->end++, first = ring_first_row(source, number);
+    const uint64_t first = ring_first_row(source, number);
     const uint64_t rows = ring_first_row(source, number + 1) - first;
+    const gf_announced *last = gf_announced_last(&source->announced);
     const gf_announced place =
         gf_announced_rows(&source->announced, source->announced.released, first);
     const size_t row = gf_row_bytes(&source->base.format);
-    const bool announced = place.end >= first + rows && (place.stride == row || !layout->direct);
+    const bool whole = place.end >= first + rows;
+    /* Memory that will be announced is waited for: rows of other memory would be copied. */
+    const bool waits =
+        last && (last->end - last->first) % source->group_rows == 0 && first >= last->end;
+    if (number >= source->head + (whole ? source->slots : source->own_slots) ||
+        (number > wanted && waits))
+        return false;
+    const bool announced = whole && (place.stride == row || !layout->direct);
     if (!announced && !*own)
         *own = gf_alloc_pages((size_t)source->group_rows * row);
-    group->number = number;
+    group->number = source->end++;
     group->first = first;
     group->rows = rows;
     group->units =
         (piece_of(source, first + rows - 1) + 1 - number * layout->group_pieces) * layout->across;
     group->data = announced ? place.to : *own;
     group->stride = announced ? place.stride : row;
-    group->failed = NO_TASK;
+    group->failed = group->data ? NO_TASK : 0;
     group->damaged = 0;
     group->work = (gf_work){.run = group_run, .context = group};
-    if (group->data) {
+    if (group->data)
         group->work.count = (uint32_t)gf_ceil_div(group->units, source->per_task);
-    } else {
-        group->failed = 0;
+    else
         gf_set_memory_error(&group->error, source->file.input.name, source->group_rows * row,
                             "strips or tiles");
-    }
     if (source->pool)
         gf_pool_submit(source->pool, &group->work);
     for (uint32_t i = 0; !source->pool && i < group->work.count && group->failed == NO_TASK; i++)
         group_run(group, i, 0);
+    return true;
 }
 
 /* Wait until the groups before one are decoded, and remove them. */
@@ -217,21 +228,6 @@ static void ring_advance(tiff_source *source, uint64_t number) {
     for (; source->head < number; source->head++)
         if (source->pool)
             gf_pool_wait(source->pool, &ring_group(source, source->head)->work);
-}
-
-/* Return true if the memory of the next group will be announced: it is not decoded before, as its
- * rows would be copied. */
-static bool ring_waits_for_memory(const tiff_source *source) {
-    const gf_announced *last = gf_announced_last(&source->announced);
-    return last && (last->end - last->first) % source->group_rows == 0 &&
-           ring_first_row(source, source->end) >= last->end;
-}
-
-/* Return the maximum number of groups in progress with the next one. */
-static uint32_t ring_limit(const tiff_source *source) {
-    const gf_announced place = gf_announced_rows(&source->announced, source->announced.released,
-                                                 ring_first_row(source, source->end));
-    return place.end >= ring_first_row(source, source->end + 1) ? source->slots : source->own_slots;
 }
 
 /* Return the group with the next row, and keep the ring full. Return NULL on failure. */
@@ -242,9 +238,8 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
         source->head = source->end = wanted;
     }
     ring_advance(source, wanted);
-    while (source->end < source->group_count && source->end < source->head + ring_limit(source) &&
-           (source->end <= wanted || !ring_waits_for_memory(source)))
-        ring_submit(source);
+    while (ring_submit(source, wanted))
+        continue;
     tiff_group *group = ring_group(source, wanted);
     if (source->pool) {
         const double began = gf_now();
@@ -479,19 +474,19 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
 static uint64_t tiff_count_stack(const tiff_source *source) {
     const gf_format *format = &source->base.format;
     const uint64_t samples = format->width * format->height * source->layout.samples;
+    static const char images[] = "\nimages=", shape[] = "{\"shape\": [";
     uint64_t count = 1, size = 0;
     const char *text = NULL;
     if (!gf_libtiff.TIFFGetField(source->handle.tiff, TIFFTAG_IMAGEDESCRIPTION, &text))
         return 1;
-    const char *at = strncmp(text, "ImageJ=", 7) == 0 ? strstr(text, "\nimages=") : NULL;
+    const char *at = strncmp(text, "ImageJ=", 7) == 0 ? strstr(text, images) : NULL;
     if (at)
-        at += strlen("\nimages=");
+        at += sizeof images - 1;
     if (at && gf_parse_digits(&at, &count) && count)
         return count;
-    at = text + strlen("{\"shape\": [");
-    if (strncmp(text, "{\"shape\": [", strlen("{\"shape\": [")) != 0 ||
-        !strstr(at, "\"truncated\": true"))
+    if (strncmp(text, shape, sizeof shape - 1) != 0 || !strstr(text, "\"truncated\": true"))
         return 1;
+    at = text + sizeof shape - 1;
     for (; gf_parse_digits(&at, &size); at += strspn(at, ", "))
         if (__builtin_mul_overflow(count, size, &count))
             return 1;
@@ -522,8 +517,7 @@ static gf_nodata tiff_nodata(gf_nodata nodata, const gf_tiff_layout *layout) {
     const uint32_t bits = layout->bits, top = bits < 16 ? (1u << bits) - 1 : 65535;
     if (layout->raw || layout->kind == 'f')
         return nodata;
-    if (layout->palette || !(nodata.value >= 0 && nodata.value <= (float)top))
-        nodata.declared = false;
+    nodata.declared &= !layout->palette && nodata.value >= 0 && nodata.value <= (float)top;
     if (!nodata.declared)
         return nodata;
     uint32_t v = (uint32_t)nodata.value;
@@ -589,27 +583,6 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     return memory_plan(source, limits, error);
 }
 
-/* Pass plain rows to the source of plain files. */
-static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_limits *limits,
-                                 gf_source **opened, gf_error *error) {
-    const gf_row_order order = {
-        .format = source->base.format, .start = start, .little = source->layout.little};
-    const gf_status status =
-        gf_plain_open(&source->file.input, NULL, &order, limits, opened, error);
-    if (status)
-        return status;
-    gf_source *plain = *opened;
-    plain->metadata = source->base.metadata;
-    plain->pages = source->base.pages;
-    plain->samples = source->base.samples;
-    plain->nodata = source->base.nodata;
-    plain->samples.little = source->layout.little;
-    plain->dropped = source->base.dropped;
-    memcpy(plain->stored, source->base.stored, sizeof plain->stored);
-    source->base.metadata = (gf_metadata){0};
-    return GF_OK;
-}
-
 gf_status gf_tiff_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                               gf_error *error) {
     static const gf_source_ops ops = {.read = tiff_source_read,
@@ -632,8 +605,22 @@ gf_status gf_tiff_source_open(const gf_input *input, const gf_limits *limits, gf
         *opened = &source->base;
         return GF_OK;
     }
+    /* Pass plain rows to the source of plain files. */
+    const gf_row_order order = {
+        .format = source->base.format, .start = start, .little = source->layout.little};
     if (!status)
-        status = tiff_open_plain(source, start, limits, opened, error);
+        status = gf_plain_open(&source->file.input, NULL, &order, limits, opened, error);
+    if (!status) {
+        gf_source *plain = *opened, *base = &source->base;
+        plain->metadata = base->metadata;
+        plain->pages = base->pages;
+        plain->samples = base->samples;
+        plain->nodata = base->nodata;
+        plain->samples.little = order.little;
+        plain->dropped = base->dropped;
+        memcpy(plain->stored, base->stored, sizeof plain->stored);
+        base->metadata = (gf_metadata){0};
+    }
     source->file.input = (gf_input){0}; /* owned by the caller or the plain source */
     tiff_source_close(&source->base);
     return status;
