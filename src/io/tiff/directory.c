@@ -23,16 +23,6 @@ static uint64_t entry_bytes(const gf_tiff_entry *entry) {
     return entry->count * gf_ifd_type_bytes(entry->type);
 }
 
-/* Reverse the bytes of each number in a value. */
-static void value_swap(unsigned char *value, uint64_t size, size_t unit) {
-    for (unsigned char *v = value; unit > 1 && v < value + size; v += unit)
-        for (size_t i = 0; i < unit / 2; i++) {
-            const unsigned char other = v[unit - 1 - i];
-            v[unit - 1 - i] = v[i];
-            v[i] = other;
-        }
-}
-
 /* Return the group of a tag of the first directory. */
 static gf_tiff_group tag_group(uint32_t tag) {
     static const struct {
@@ -234,8 +224,8 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_err
     if (!gf_ifd_read(&reader->ifd, value, entry->bytes, entry->value))
         return reader_fail(reader, error);
     /* Some writers give IPTC data, which consists of bytes, the type LONG. */
-    if (reader->ifd.little != gf_host_is_little() && entry->tag != TIFFTAG_RICHTIFFIPTC)
-        value_swap(value, entry->bytes, type_unit(entry->type));
+    const size_t unit = entry->tag == TIFFTAG_RICHTIFFIPTC ? 1 : type_unit(entry->type);
+    gf_copy_order(value, value, entry->bytes / unit, unit, reader->ifd.little);
     return GF_OK;
 }
 
@@ -435,6 +425,7 @@ static void writer_put_entry(directory_writer *writer, uint64_t at, const gf_tif
     const size_t wide = ifd->form->offset;
     const bool narrowed = entry->type == TIFF_LONG8 && wide < 8;
     const uint64_t *numbers = entry->value;
+    const size_t unit = type_unit(entry->type);
     const uint64_t size = entry_bytes(entry) >> narrowed;
     uint64_t value = at + 4 + wide;
     gf_ifd_put(ifd, at, entry->tag, 2);
@@ -445,12 +436,10 @@ static void writer_put_entry(directory_writer *writer, uint64_t at, const gf_tif
         value = writer->size;
         writer->size += size + (size & 1);
     }
-    if (!narrowed)
-        memcpy(ifd->file.data + value, entry->value, size);
-    if (!narrowed && !gf_host_is_little())
-        value_swap(ifd->file.data + value, size, type_unit(entry->type));
     for (uint64_t i = 0; narrowed && i < entry->count; i++)
         gf_ifd_put(ifd, value + 4 * i, numbers[i], 4);
+    if (!narrowed)
+        gf_copy_order(ifd->file.data + value, entry->value, size / unit, unit, true);
 }
 
 /* Write a directory and its values, and link it. */

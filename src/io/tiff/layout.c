@@ -227,9 +227,8 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
     uint16_t compression = 0;
     /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
      * do not read the first directory. */
-    if (gf_tiff_handle_start(file, "rmOch", handle))
-        return gf_tiff_handle_fail(handle, error);
-    const bool read = handle_read_directory(handle, file->directory);
+    const bool read = !gf_tiff_handle_start(file, "rmOch", handle) &&
+                      handle_read_directory(handle, file->directory);
     if (read) {
         (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression);
         handle->without_memory = !handle_has_values(handle, compression);

@@ -17,8 +17,7 @@
 #include "io/bytes.h"
 #include "io/plain/rows.h"
 #include "io/stream/announced.h"
-#include "io/tiff/directory.h"
-#include "io/tiff/unit.h"
+#include "io/tiff/layout.h"
 
 enum {
     GROUP_BYTES = 1 << 20, /* min bytes of a group, if strips are shorter */

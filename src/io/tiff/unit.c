@@ -1,7 +1,7 @@
 /* Decoder of strips and tiles. Deflate is decoded here, two units at a time: faster than libtiff,
  * which also accepts damaged data that is too long without its checksum. libtiff decodes other
  * compressions. */
-#include "io/tiff/unit.h"
+#include "io/tiff/layout.h"
 
 #include <inttypes.h>
 #include <isa-l.h>
