@@ -48,42 +48,6 @@ void gf_tiff_strips_init(const gf_format *format, gf_isa isa, gf_png_strips *str
     strips->predictor = format->type == GF_F32 ? GF_PREDICT_FLOAT : GF_PREDICT_DIFFERENCE;
 }
 
-/* ---- filtering ------------------------------------------------------------------------------- */
-
-static unsigned strip_best_of_row(const gf_png_strips *strips, const unsigned char *row,
-                                  unsigned char *const row_buffers[GF_PNG_FILTERS]) {
-    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    unsigned best = GF_PNG_NONE;
-    uint64_t min = UINT64_MAX;
-    for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
-        simd->filter((gf_png_filter)f, row_buffers[f], row, row - strips->row_stride,
-                     strips->row_bytes, strips->bpp);
-        const uint64_t sum = simd->magnitude(row_buffers[f], strips->row_bytes);
-        if (sum < min) {
-            min = sum;
-            best = f;
-        }
-    }
-    return best;
-}
-
-void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, gf_png_rule rule,
-                        int64_t from, int64_t to, unsigned char *const row_buffers[GF_PNG_FILTERS],
-                        unsigned char *dst) {
-    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    for (int64_t r = from; r < to; r++, dst += strips->filtered_bytes) {
-        const unsigned char *row = gf_png_row(strips, strip, r);
-        const unsigned filter =
-            rule == GF_PNG_ADAPTIVE ? strip_best_of_row(strips, row, row_buffers) : rule;
-        dst[0] = (unsigned char)filter;
-        if (rule == GF_PNG_ADAPTIVE)
-            memcpy(dst + 1, row_buffers[filter], strips->row_bytes);
-        else
-            simd->filter((gf_png_filter)filter, dst + 1, row, row - strips->row_stride,
-                         strips->row_bytes, strips->bpp);
-    }
-}
-
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 /* Set *row to the samples of piece k and return their bytes; 0 after the last piece. */
@@ -223,6 +187,58 @@ gf_png_scratch *gf_png_scratch_new(const gf_png_strips *strips) {
     return NULL;
 }
 
+/* ---- filtering ------------------------------------------------------------------------------- */
+
+static unsigned strip_best_of_row(gf_png_scratch *scratch, const unsigned char *row) {
+    const gf_png_strips *strips = scratch->strips;
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    unsigned best = GF_PNG_NONE;
+    uint64_t min = UINT64_MAX;
+    for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
+        simd->filter((gf_png_filter)f, scratch->buffer[ROWS + f], row, row - strips->row_stride,
+                     strips->row_bytes, strips->bpp);
+        const uint64_t sum = simd->magnitude(scratch->buffer[ROWS + f], strips->row_bytes);
+        best = sum < min ? f : best;
+        min = sum < min ? sum : min;
+    }
+    return best;
+}
+
+void gf_png_filter_rows(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
+                        int64_t from, int64_t to, unsigned char *dst) {
+    const gf_png_strips *strips = scratch->strips;
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    for (int64_t r = from; r < to; r++, dst += strips->filtered_bytes) {
+        const unsigned char *row = gf_png_row(strips, strip, r);
+        const unsigned filter = rule == GF_PNG_ADAPTIVE ? strip_best_of_row(scratch, row) : rule;
+        dst[0] = (unsigned char)filter;
+        if (rule == GF_PNG_ADAPTIVE)
+            memcpy(dst + 1, scratch->buffer[ROWS + filter], strips->row_bytes);
+        else
+            simd->filter((gf_png_filter)filter, dst + 1, row, row - strips->row_stride,
+                         strips->row_bytes, strips->bpp);
+    }
+}
+
+unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip) {
+    const gf_png_strips *strips = scratch->strips;
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    const size_t samples = strips->row_bytes / strips->sample,
+                 channels = strips->bpp / strips->sample;
+    unsigned char *dst = scratch->buffer[FILTERED];
+    for (uint64_t r = 0; r < strip->count; r++, dst += strips->filtered_bytes) {
+        const unsigned char *row = gf_png_row(strips, strip, (int64_t)r);
+        if (strips->predictor == GF_PREDICT_FLOAT)
+            simd->difference_float(dst, row, samples, channels);
+        else if (strips->sample == 2)
+            simd->difference16(dst, row, samples, channels);
+        else
+            simd->filter(GF_PNG_SUB, dst, row, row, strips->row_bytes, strips->bpp);
+    }
+    strip->filtered = strip->count * strips->filtered_bytes;
+    return scratch->buffer[FILTERED];
+}
+
 /* ---- built-in encoder ------------------------------------------------------------------------ */
 
 /* A variant of encoding a block: filtered rows, planned with runs or with matches. */
@@ -263,23 +279,22 @@ static bool strip_matches_pay(gf_png_scratch *scratch, const gf_deflate_plan *ru
 static const gf_deflate_plan *strip_plan_block(gf_png_scratch *scratch,
                                                const strip_variant *variants, unsigned count,
                                                size_t at, size_t n, const strip_variant **chosen) {
-    gf_deflate_plan *best = &scratch->plan[0], *next = &scratch->plan[1];
+    gf_deflate_plan *plans = scratch->plan;
+    unsigned best = 0;
     *chosen = variants;
-    strip_plan_part(scratch, variants, at, n, best);
+    strip_plan_part(scratch, variants, at, n, plans);
     if (scratch->strips->effort == GF_PNG_FAST && count > 1 && !variants[1].matches_pay &&
-        gf_block_is_cheap(best->bits, best->literals, n) &&
-        !(variants[1].pattern && strip_matches_pay(scratch, best, &variants[count - 1], at, n)))
-        return best;
+        gf_block_is_cheap(plans->bits, plans->literals, n) &&
+        !(variants[1].pattern && strip_matches_pay(scratch, plans, &variants[count - 1], at, n)))
+        return plans;
     for (unsigned i = 1; i < count; i++) {
-        strip_plan_part(scratch, &variants[i], at, n, next);
-        if (next->bits < best->bits) {
-            gf_deflate_plan *swap = best;
-            best = next;
-            next = swap;
+        strip_plan_part(scratch, &variants[i], at, n, &plans[!best]);
+        if (plans[!best].bits < plans[best].bits) {
+            best = !best;
             *chosen = &variants[i];
         }
     }
-    return best;
+    return &plans[best];
 }
 
 /* Encode a strip with the built-in encoder. Blocks do not end at row ends: in a strip of several
@@ -305,40 +320,16 @@ static void strip_encode_builtin(gf_png_scratch *scratch, const strip_variant *v
     strip->size = (size_t)(out.at - strip->out);
 }
 
-static void strip_filter(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
-                         unsigned char *dst) {
-    gf_png_filter_rows(scratch->strips, strip, rule, 0, (int64_t)strip->count,
-                       scratch->buffer + ROWS, dst);
-}
-
-unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip) {
-    const gf_png_strips *strips = scratch->strips;
-    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    const size_t samples = strips->row_bytes / strips->sample,
-                 channels = strips->bpp / strips->sample;
-    unsigned char *dst = scratch->buffer[FILTERED];
-    for (uint64_t r = 0; r < strip->count; r++, dst += strips->filtered_bytes) {
-        const unsigned char *row = gf_png_row(strips, strip, (int64_t)r);
-        if (strips->predictor == GF_PREDICT_FLOAT)
-            simd->difference_float(dst, row, samples, channels);
-        else if (strips->sample == 2)
-            simd->difference16(dst, row, samples, channels);
-        else
-            simd->filter(GF_PNG_SUB, dst, row, row, strips->row_bytes, strips->bpp);
-    }
-    strip->filtered = strip->count * strips->filtered_bytes;
-    return scratch->buffer[FILTERED];
-}
-
 /* The filter is chosen for the strip; the predictor of a TIFF is the same for all strips. */
 static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
     const gf_png_strips *strips = scratch->strips;
     const bool png = strips->predictor == GF_PREDICT_PNG;
+    const int64_t rows = (int64_t)strip->count;
     unsigned char *filtered = scratch->buffer[FILTERED], *unfiltered = scratch->buffer[UNFILTERED];
     gf_png_probe probe;
     if (png) {
         gf_png_probe_strip(strips, strip, filtered, &probe);
-        strip_filter(scratch, strip, gf_png_best_filter(&probe), filtered);
+        gf_png_filter_rows(scratch, strip, gf_png_best_filter(&probe), 0, rows, filtered);
     } else {
         strip_probe_repeats(strips, strip, &probe);
         gf_png_strip_predict(scratch, strip);
@@ -346,7 +337,7 @@ static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
     const bool pay = gf_deflate_has_repeats(scratch->simd, filtered, (size_t)strip->filtered);
     unsigned count = gf_png_has_repeats(&probe) || pay ? 2 : 1;
     if (png && gf_png_has_repeats(&probe) && strip->filtered <= GF_DEFLATE_BLOCK) {
-        strip_filter(scratch, strip, GF_PNG_NONE, unfiltered);
+        gf_png_filter_rows(scratch, strip, GF_PNG_NONE, 0, rows, unfiltered);
         count = 3;
     }
     const strip_variant variants[] = {{.filtered = filtered},
@@ -360,19 +351,19 @@ static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
 
 /* ---- zlib ------------------------------------------------------------------------------------ */
 
-/* Compress the rows after `context` bytes of filtered rows. Return their size; 0 if zlib fails. */
-static size_t strip_encode_zlib(gf_png_scratch *scratch, const gf_png_strip *strip, size_t context,
-                                const unsigned char *filtered, unsigned char *out) {
+/* Compress the filtered rows after `context` bytes. Return their size; 0 if zlib fails. */
+static size_t strip_encode_zlib(gf_png_scratch *scratch, const gf_png_strip *strip,
+                                size_t context) {
     const size_t capacity = gf_png_strip_bound(scratch->strips);
     z_stream *zlib = &scratch->zlib;
     size_t left = (size_t)strip->filtered, space = capacity;
     const size_t dictionary = context < GF_DEFLATE_WINDOW ? context : GF_DEFLATE_WINDOW;
-    const unsigned char *src = filtered + context;
+    const unsigned char *src = scratch->buffer[FILTERED] + context;
     if (deflateReset(zlib) != Z_OK ||
         (dictionary && deflateSetDictionary(zlib, src - dictionary, (uInt)dictionary) != Z_OK))
         return 0;
     zlib->next_in = src;
-    zlib->next_out = out;
+    zlib->next_out = scratch->buffer[ZLIB_OUT];
     const int end = strip->last ? Z_FINISH : Z_SYNC_FLUSH;
     int result;
     do {
@@ -394,16 +385,14 @@ static size_t strip_encode_zlib(gf_png_scratch *scratch, const gf_png_strip *str
 static bool strip_encode_smallest(gf_png_scratch *scratch, gf_png_strip *strip) {
     const size_t context = (size_t)strip->context * scratch->strips->filtered_bytes;
     unsigned char *filtered = scratch->buffer[FILTERED];
-    gf_png_filter_rows(scratch->strips, strip, strip->context_rule, -(int64_t)strip->context, 0,
-                       scratch->buffer + ROWS, filtered);
-    strip_filter(scratch, strip, strip->rule, filtered + context);
+    gf_png_filter_rows(scratch, strip, strip->context_rule, -(int64_t)strip->context, 0, filtered);
+    gf_png_filter_rows(scratch, strip, strip->rule, 0, (int64_t)strip->count, filtered + context);
     const strip_variant variants[] = {{.filtered = filtered + context},
                                       {.filtered = filtered + context, .matches = true}};
     strip_encode_builtin(scratch, variants, 2, strip);
     if (!strip->zlib)
         return true;
-    const size_t size =
-        strip_encode_zlib(scratch, strip, context, filtered, scratch->buffer[ZLIB_OUT]);
+    const size_t size = strip_encode_zlib(scratch, strip, context);
     if (size != 0 && size < strip->size) {
         memcpy(strip->out, scratch->buffer[ZLIB_OUT], size);
         strip->size = size;
@@ -423,8 +412,7 @@ static size_t strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *strip,
     rows = rows < strip->count ? rows : strip->count;
     const int64_t from = (int64_t)((strip->count - rows) / 2);
     unsigned char *filtered = scratch->buffer[FILTERED];
-    gf_png_filter_rows(scratch->strips, strip, rule, from, from + (int64_t)rows,
-                       scratch->buffer + ROWS, filtered);
+    gf_png_filter_rows(scratch, strip, rule, from, from + (int64_t)rows, filtered);
     const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
     const strip_variant variants[] = {{.filtered = filtered},
                                       {.filtered = filtered, .matches = true}},
@@ -433,7 +421,7 @@ static size_t strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *strip,
     if (!zlib && !gf_deflate_has_repeats(scratch->simd, filtered, n))
         return SIZE_MAX;
     const gf_png_strip part = {.filtered = n, .last = true};
-    const size_t size = strip_encode_zlib(scratch, &part, 0, filtered, scratch->buffer[ZLIB_OUT]);
+    const size_t size = strip_encode_zlib(scratch, &part, 0);
     return size ? size : SIZE_MAX;
 }
 
@@ -464,7 +452,7 @@ bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip) {
         return strip_encode_smallest(scratch, strip);
     if (scratch->strips->effort == GF_PNG_STORED) {
         gf_bit_writer out = {.at = strip->out};
-        strip_filter(scratch, strip, GF_PNG_NONE, filtered);
+        gf_png_filter_rows(scratch, strip, GF_PNG_NONE, 0, (int64_t)strip->count, filtered);
         gf_deflate_write_stored(filtered, (size_t)strip->filtered, strip->last, &out);
         strip->adler = isal_adler32(1, filtered, strip->filtered);
         strip->size = (size_t)(out.at - strip->out);

@@ -76,11 +76,6 @@ static inline const unsigned char *gf_png_row(const gf_png_strips *strips,
     return strip->rows + (size_t)((int64_t)strip->context + 1 + r) * strips->row_stride;
 }
 
-/* Filter rows from..to - 1, each after its filter type byte. row_buffers: one row per type. */
-void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, gf_png_rule rule,
-                        int64_t from, int64_t to, unsigned char *const row_buffers[GF_PNG_FILTERS],
-                        unsigned char *dst);
-
 /* Compute the statistics of a strip. buffer holds as many bytes as the strip. */
 void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
                         unsigned char *buffer, gf_png_probe *probe);
@@ -95,6 +90,10 @@ typedef struct gf_png_scratch gf_png_scratch;
 gf_png_scratch *gf_png_scratch_new(const gf_png_strips *strips);
 void gf_png_scratch_free(gf_png_scratch *scratch);
 size_t gf_png_scratch_bytes(const gf_png_strips *strips);
+
+/* Filter rows from..to - 1, each after its filter type byte. */
+void gf_png_filter_rows(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
+                        int64_t from, int64_t to, unsigned char *dst);
 
 /* Choose strip->rule, in image order. The context, which matches may reference, is filtered again
  * with context_rule, the rule of the previous strip. */

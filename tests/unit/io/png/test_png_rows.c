@@ -67,23 +67,21 @@ TEST(equal_costs_choose_the_first_filter) {
     const gf_format format = {700, 40, 3, GF_U8, false};
     gf_png_strips strips;
     gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);
-    AUTO(free) unsigned char *memory = calloc(format.height + 2, strips.row_stride);
-    AUTO(free) unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
-    unsigned char *scratch[GF_PNG_FILTERS];
-    assert_true(memory && filtered);
-    for (int f = 0; f < GF_PNG_FILTERS; f++)
-        assert_non_null(scratch[f] = malloc(strips.row_bytes));
+    unsigned char *memory = calloc(format.height + 2, strips.row_stride);
+    unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
+    gf_png_scratch *scratch = gf_png_scratch_new(&strips);
+    assert_true(memory && filtered && scratch);
     for (size_t y = 20; y < 40; y++)
         memset(memory + GF_PNG_PAD + (y + 1) * strips.row_stride, 9, strips.row_bytes);
     const gf_png_strip strip = {.rows = memory + GF_PNG_PAD, .count = format.height};
-    gf_png_filter_rows(&strips, &strip, GF_PNG_ADAPTIVE, 0, (int64_t)format.height, scratch,
-                       filtered);
+    gf_png_filter_rows(scratch, &strip, GF_PNG_ADAPTIVE, 0, (int64_t)format.height, filtered);
     for (size_t y = 0; y < 40; y++) {
         const unsigned wanted = y < 20 ? GF_PNG_NONE : y == 20 ? GF_PNG_SUB : GF_PNG_UP;
         assert_int_equal(filtered[y * (strips.row_bytes + 1)], wanted);
     }
-    for (int f = 0; f < GF_PNG_FILTERS; f++)
-        free(scratch[f]);
+    gf_png_scratch_free(scratch);
+    free(memory);
+    free(filtered);
 }
 
 int main(void) {
