@@ -71,14 +71,11 @@ typedef struct tiff_source {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Return the rows of a piece, which are those of one row of units. */
-static gf_tiff_job piece_at(const tiff_source *source, uint64_t number) {
+/* Return the first row of a piece. The rows of a piece are those of one row of units. */
+static uint64_t piece_first(const tiff_source *source, uint64_t number) {
     const gf_tiff_layout *layout = &source->layout;
-    const uint64_t skipped = number % layout->pieces * layout->piece_rows;
-    const uint64_t first = number / layout->pieces * layout->unit_rows + skipped;
-    const uint64_t of_unit = layout->unit_rows - skipped, left = source->base.format.height - first;
-    const uint64_t rows = of_unit < layout->piece_rows ? of_unit : layout->piece_rows;
-    return (gf_tiff_job){.first = first, .rows = rows < left ? rows : left, .skipped = skipped};
+    return number / layout->pieces * layout->unit_rows +
+           number % layout->pieces * layout->piece_rows;
 }
 
 /* Return the number of the piece with a row. */
@@ -88,34 +85,41 @@ static uint64_t piece_of(const tiff_source *source, uint64_t y) {
 }
 
 /* Find a unit in the file. Return false if its place cannot be read. */
-static bool source_find_unit(const tiff_source *source, gf_tiff_job *job) {
+static bool source_find_unit(const tiff_source *source, gf_tiff_unit *unit) {
     TIFF *tiff = source->handle.tiff;
     int failed = 0, failed_bytes = 0;
-    job->offset = gf_libtiff.TIFFGetStrileOffsetWithErr(tiff, job->number, &failed);
-    job->bytes = gf_libtiff.TIFFGetStrileByteCountWithErr(tiff, job->number, &failed_bytes);
+    unit->offset = gf_libtiff.TIFFGetStrileOffsetWithErr(tiff, unit->number, &failed);
+    unit->bytes = gf_libtiff.TIFFGetStrileByteCountWithErr(tiff, unit->number, &failed_bytes);
     return !failed && !failed_bytes;
 }
 
 /* Describe unit `index` of a group: planes of a unit are consecutive. */
-static gf_status group_job(const tiff_group *group, uint64_t index, gf_tiff_job *job,
-                           gf_error *error) {
+static gf_status group_unit(const tiff_group *group, uint64_t index, gf_tiff_unit *unit,
+                            gf_error *error) {
     tiff_source *source = group->source;
     const gf_tiff_layout *layout = &source->layout;
     const gf_format *format = &source->base.format;
     const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
     const uint64_t position = index / layout->planes, plane = index % layout->planes;
     const uint64_t column = position % layout->across, x = column * layout->unit_width;
+    const uint64_t first =
+        piece_first(source, group->number * layout->group_pieces + position / layout->across);
+    const uint64_t row = plane * layout->down + first / layout->unit_rows,
+                   skipped = first % layout->unit_rows, below = layout->unit_rows - skipped,
+                   left = format->height - first,
+                   rows = below < layout->piece_rows ? below : layout->piece_rows;
     gf_status status = GF_OK;
-    *job = piece_at(source, group->number * layout->group_pieces + position / layout->across);
-    const uint64_t row = plane * layout->down + job->first / layout->unit_rows;
-    job->number = (uint32_t)(row * layout->across + column);
-    job->plane = (uint32_t)plane;
-    job->width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width;
-    job->to = group->data + (job->first - group->first) * group->stride + x * pixel;
-    job->stride = group->stride;
+    unit->number = (uint32_t)(row * layout->across + column);
+    unit->plane = (uint32_t)plane;
+    unit->first = first;
+    unit->rows = rows < left ? rows : left;
+    unit->skipped = skipped;
+    unit->width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width;
+    unit->to = group->data + (first - group->first) * group->stride + x * pixel;
+    unit->stride = group->stride;
     pthread_mutex_lock(&source->lock);
     gf_tiff_handle_clear(&source->handle);
-    if (!source_find_unit(source, job))
+    if (!source_find_unit(source, unit))
         status = gf_tiff_handle_fail(&source->handle, error);
     pthread_mutex_unlock(&source->lock);
     return status;
@@ -140,14 +144,13 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
                          " seconds for its size; raise it with --max-seconds",
                          source->file.input.name, source->max_seconds);
     for (uint64_t i = first; i < end && !status;) {
-        gf_tiff_job jobs[2];
         uint32_t count = 0;
         if (atomic_load_explicit(&source->stop, memory_order_relaxed))
             return;
         for (; count < 1u + source->layout.inflates && i < end && !status; i++)
-            status = group_job(group, i, &jobs[count++], &error);
+            status = group_unit(group, i, &worker->units[count++], &error);
         if (!status)
-            status = gf_tiff_units_decode(worker, jobs, count, &error);
+            status = gf_tiff_units_decode(worker, count, &error);
     }
     source->decode_ns += gf_thread_ns() - began;
     group->damaged += worker->damaged;
@@ -171,7 +174,7 @@ static tiff_group *ring_group(tiff_source *source, uint64_t number) {
 static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
     return number == source->group_count
                ? source->base.format.height
-               : piece_at(source, number * source->layout.group_pieces).first;
+               : piece_first(source, number * source->layout.group_pieces);
 }
 
 /* Start to decode the next group, in announced memory if it contains all rows. A failure is stored
@@ -456,12 +459,12 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     for (uint64_t i = 0; i < layout->down; i++) {
         const uint64_t rows = left < layout->unit_rows ? left : layout->unit_rows;
         const uint64_t bytes = rows * layout->unit_row_bytes;
-        gf_tiff_job job = {.number = (uint32_t)i};
-        if (!source_find_unit(source, &job) || job.offset == 0 || job.bytes < bytes ||
-            (i != 0 && job.offset != next) || job.offset > INT64_MAX - bytes)
+        gf_tiff_unit unit = {.number = (uint32_t)i};
+        if (!source_find_unit(source, &unit) || unit.offset == 0 || unit.bytes < bytes ||
+            (i != 0 && unit.offset != next) || unit.offset > INT64_MAX - bytes)
             return false;
-        first = i ? first : job.offset;
-        next = job.offset + bytes;
+        first = i ? first : unit.offset;
+        next = unit.offset + bytes;
         left -= rows;
     }
     *start = first;

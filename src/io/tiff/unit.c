@@ -34,11 +34,10 @@ static uint64_t unit_row_memory(const gf_tiff_layout *layout) {
     return 2 * layout->unit_row_bytes + layout->unit_width;
 }
 
-static gf_status unit_fail(const gf_tiff_worker *worker, const gf_tiff_job *job, const char *what,
-                           gf_error *error) {
+static gf_status unit_fail(const gf_tiff_unit *unit, const char *what, gf_error *error) {
     return gf_fail(error, GF_FAILED,
                    "%s: rows %" PRIu64 " to %" PRIu64 " are damaged (%s); get an intact copy",
-                   worker->file->input.name, job->first + 1, job->first + job->rows, what);
+                   unit->worker->file->input.name, unit->first + 1, unit->first + unit->rows, what);
 }
 
 /* ---- placement ------------------------------------------------------------------------------- */
@@ -86,28 +85,26 @@ GF_INLINE void place_plane(unsigned char *row, const unsigned char *samples, uin
 }
 
 /* Place the pixels of a row of a unit in the row of the image. samples may be the place. */
-static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *row,
-                      const unsigned char *samples) {
-    const gf_tiff_layout *layout = worker->layout;
-    const gf_type type = worker->format->type;
-    const size_t sample = layout->bytes, pixel = worker->format->channels * gf_type_bytes(type);
-    const uint64_t pixels = job->width;
+static void place_row(const gf_tiff_unit *unit, unsigned char *row, const unsigned char *samples) {
+    const gf_tiff_layout *layout = unit->worker->layout;
+    const gf_format *format = unit->worker->format;
+    const size_t sample = layout->bytes, pixel = format->channels * gf_type_bytes(format->type);
+    const uint64_t pixels = unit->width;
     const bool packed = layout->bits > 8 && layout->bits < 16;
-    if (layout->bits < 8) {
-        const uint32_t factor = layout->palette ? 1 : 255 / ((1u << layout->bits) - 1);
-        unpack_bits(worker->row, samples, pixels, layout->bits, factor);
-        samples = worker->row;
-    } else if (packed) {
-        unpack_words(worker->row, samples, pixels * layout->step, layout,
-                     layout->inverted && job->plane == 0 ? layout->step : 0);
-        samples = worker->row;
-    }
+    const bool inverted = layout->inverted && unit->plane == 0;
+    unsigned char *unpacked = unit->worker->row, *to = row + unit->plane * sample;
+    if (layout->bits < 8)
+        unpack_bits(unpacked, samples, pixels, layout->bits,
+                    layout->palette ? 1 : 255 / ((1u << layout->bits) - 1));
+    else if (packed)
+        unpack_words(unpacked, samples, pixels * layout->step, layout, inverted ? layout->step : 0);
+    if (layout->bits < 8 || packed)
+        samples = unpacked;
     if (layout->palette) {
         for (uint64_t i = 0; i < pixels; i++)
             memcpy(row + i * pixel, layout->colors[samples[i]], pixel);
         return;
     }
-    unsigned char *to = row + job->plane * sample;
     if (layout->planes == 1) {
         if (samples != row)
             memcpy(row, samples, (size_t)(pixels * pixel));
@@ -118,8 +115,8 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
         sample == 4 ? place_plane(to, samples, pixels, pixel, 4)
                     : place_plane(to, samples, pixels, pixel, 8);
     }
-    if (layout->inverted && job->plane == 0 && !packed)
-        invert_samples(row, pixels, layout->samples, type);
+    if (inverted && !packed)
+        invert_samples(row, pixels, layout->samples, format->type);
 }
 
 /* ---- predictors ------------------------------------------------------------------------------ */
@@ -161,85 +158,83 @@ static void join_bytes(unsigned char *restrict to, const unsigned char *restrict
 
 /* Undo the predictor of an inflated row of a unit, and convert it to native byte order. Return the
  * samples: at `row` if they can be written there, otherwise where they are or in worker->row. */
-static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_tiff_job *job,
-                                        unsigned char *row, const unsigned char *stored) {
-    const gf_tiff_layout *layout = worker->layout;
+static const unsigned char *restore_row(const gf_tiff_unit *unit, unsigned char *row,
+                                        const unsigned char *stored) {
+    const gf_tiff_layout *layout = unit->worker->layout;
     const bool whole = layout->bits % 8 == 0;
     const bool swapped = whole && layout->bits > 8 && layout->little != gf_host_is_little();
-    const uint32_t step = layout->step;
     const bool placed = layout->planes == 1 && whole && !layout->palette;
     /* The bytes of floats are those of a whole row of the unit. */
     const bool floats = layout->predictor == PREDICTOR_FLOATINGPOINT;
-    const uint64_t pixels = floats ? layout->unit_width : job->width, n = pixels * step;
-    unsigned char *to = placed && pixels == job->width ? row : worker->row;
-    if (floats) {
-        unsigned char *bytes = worker->row + layout->unit_row_bytes;
-        worker->simd->unfilter(bytes, stored, stored, 0, 4 * n, step, GF_PNG_SUB);
-        join_bytes(to, bytes, n);
-    } else if (layout->predictor == PREDICTOR_NONE && !swapped)
+    const uint64_t pixels = floats ? layout->unit_width : unit->width, n = pixels * layout->step;
+    const gf_png_simd *simd = unit->worker->simd;
+    unsigned char *spare = unit->worker->row, *to = placed && pixels == unit->width ? row : spare;
+    if (layout->predictor == PREDICTOR_NONE && !swapped)
         return stored;
-    else if (layout->predictor == PREDICTOR_NONE)
+    if (layout->predictor == PREDICTOR_NONE) {
         gf_copy_order(to, stored, n, layout->bytes, layout->little);
-    else if (layout->bits == 8)
-        worker->simd->unfilter(to, stored, stored, 0, n, step, GF_PNG_SUB);
-    else if (layout->bits == 16)
-        sum16(to, stored, n, step, layout->little);
-    else
-        sum_samples(to, stored, n, step, 4, layout->little);
+    } else if (floats) {
+        spare += layout->unit_row_bytes;
+        simd->unfilter(spare, stored, stored, 0, 4 * n, layout->step, GF_PNG_SUB);
+        join_bytes(to, spare, n);
+    } else if (layout->bits == 8) {
+        simd->unfilter(to, stored, stored, 0, n, layout->step, GF_PNG_SUB);
+    } else if (layout->bits == 16) {
+        sum16(to, stored, n, layout->step, layout->little);
+    } else {
+        sum_samples(to, stored, n, layout->step, 4, layout->little);
+    }
     return to;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Read bytes of the file. */
-static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job, void *data,
-                           uint64_t size, uint64_t offset, gf_error *error) {
-    const uint64_t end = worker->file->size;
+static gf_status unit_read(const gf_tiff_unit *unit, void *data, uint64_t size, uint64_t offset,
+                           gf_error *error) {
+    const uint64_t end = unit->worker->file->size;
     if (offset > end || size > end - offset)
-        return unit_fail(worker, job, "the file ends too early", error);
-    return gf_tiff_read_at(worker->file, data, (size_t)size, offset, error);
+        return unit_fail(unit, "the file ends too early", error);
+    return gf_tiff_read_at(unit->worker->file, data, (size_t)size, offset, error);
 }
 
 /* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
-static bool unit_is_sparse(const gf_tiff_job *job) {
-    return job->offset == 0 && job->bytes == 0;
+static bool unit_is_sparse(const gf_tiff_unit *unit) {
+    return unit->offset == 0 && unit->bytes == 0;
 }
 
 /* Read the compressed bytes of a unit. */
-static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
-                               const gf_tiff_job *job, gf_error *error) {
-    const gf_tiff_layout *layout = worker->layout;
+static gf_status unit_read_raw(gf_tiff_unit *unit, gf_error *error) {
+    const gf_tiff_file *file = unit->worker->file;
+    const gf_tiff_layout *layout = unit->worker->layout;
     const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
-    const uint64_t size = job->bytes < max ? job->bytes : max;
-    if (job->offset == 0 || job->bytes == 0)
-        return unit_fail(worker, job, "a strip or tile without data", error);
-    if (!buffers->raw || size > buffers->raw_bytes) {
-        free(buffers->raw);
-        buffers->raw_bytes = 0;
-        buffers->raw =
-            gf_alloc_limited(size + RAW_PADDING, worker->file->max_memory, worker->file->input.name,
-                             "a compressed strip or tile", error);
-        if (!buffers->raw)
+    const uint64_t size = unit->bytes < max ? unit->bytes : max;
+    if (unit->offset == 0 || unit->bytes == 0)
+        return unit_fail(unit, "a strip or tile without data", error);
+    if (!unit->raw || size > unit->raw_bytes) {
+        free(unit->raw);
+        unit->raw_bytes = size;
+        unit->raw = gf_alloc_limited(size + RAW_PADDING, file->max_memory, file->input.name,
+                                     "a compressed strip or tile", error);
+        if (!unit->raw)
             return GF_FAILED;
-        buffers->raw_bytes = size;
     }
-    buffers->raw_size = size;
-    memset(buffers->raw + size, 0, RAW_PADDING);
-    return unit_read(worker, job, buffers->raw, size, job->offset, error);
+    unit->raw_size = size;
+    memset(unit->raw + size, 0, RAW_PADDING);
+    return unit_read(unit, unit->raw, size, unit->offset, error);
 }
 
 /* Read the rows of an uncompressed unit and convert them to native byte order. */
-static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
-                           gf_error *error) {
-    const gf_tiff_layout *layout = worker->layout;
-    const uint64_t start = job->skipped * layout->unit_row_bytes;
-    const uint64_t bytes = job->rows * layout->unit_row_bytes;
-    const char *damage = job->offset == 0 || job->bytes == 0 ? "a strip or tile without data"
-                         : job->bytes < start || job->bytes - start < bytes ? "too few bytes"
-                         : job->offset > UINT64_MAX - start                 ? "invalid offset"
-                                                                            : NULL;
-    const gf_status status = damage ? unit_fail(worker, job, damage, error)
-                                    : unit_read(worker, job, to, bytes, job->offset + start, error);
+static gf_status unit_copy(const gf_tiff_unit *unit, unsigned char *to, gf_error *error) {
+    const gf_tiff_layout *layout = unit->worker->layout;
+    const uint64_t start = unit->skipped * layout->unit_row_bytes;
+    const uint64_t bytes = unit->rows * layout->unit_row_bytes;
+    const char *damage = unit->offset == 0 || unit->bytes == 0 ? "a strip or tile without data"
+                         : unit->bytes < start || unit->bytes - start < bytes ? "too few bytes"
+                         : unit->offset > UINT64_MAX - start                  ? "invalid offset"
+                                                                              : NULL;
+    const gf_status status = damage ? unit_fail(unit, damage, error)
+                                    : unit_read(unit, to, bytes, unit->offset + start, error);
     if (status)
         return status;
     if (layout->reversed)
@@ -251,12 +246,10 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
 
-static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
-                           uint64_t bytes) {
-    const gf_tiff_buffers *buffers = &worker->buffers[0];
+static bool unit_run_codec(const gf_tiff_unit *unit, unsigned char *to, uint64_t bytes) {
     memset(to, 0, (size_t)bytes); /* codecs accept data that ends early */
-    return gf_libtiff.TIFFReadFromUserBuffer(worker->handle.tiff, job->number, buffers->raw,
-                                             (tmsize_t)buffers->raw_size, to, (tmsize_t)bytes);
+    return gf_libtiff.TIFFReadFromUserBuffer(unit->worker->handle.tiff, unit->number, unit->raw,
+                                             (tmsize_t)unit->raw_size, to, (tmsize_t)bytes);
 }
 
 /* Function of libtiff that writes a row of CCITT data, and the number of its calls. */
@@ -270,10 +263,9 @@ static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uin
 }
 
 /* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
-static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
-                           uint16_t compression) {
-    const uint64_t rows = job->rows, row_bytes = worker->layout->unit_row_bytes;
-    gf_tiff_handle *handle = &worker->handle;
+static uint64_t fax_decode(const gf_tiff_unit *unit, uint16_t compression) {
+    const uint64_t rows = unit->rows, row_bytes = unit->worker->layout->unit_row_bytes;
+    gf_tiff_handle *handle = &unit->worker->handle;
     TIFF *tiff = handle->tiff;
     uint32_t options = 0;
     gf_tiff_handle_clear(handle);
@@ -284,94 +276,88 @@ static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsig
     (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
     if (options)
         (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_GROUP3OPTIONS, options);
-    if (compression != worker->layout->compression)
+    if (compression != unit->worker->layout->compression)
         (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
     (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
     (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
     fax_rows = 0;
     /* When its data ends, libtiff writes the current row, and no other one. One row more than there
      * are is read, so that it is not one of the image. */
-    (void)unit_run_codec(worker, job, to, (rows + 1) * row_bytes);
+    (void)unit_run_codec(unit, unit->decoded, (rows + 1) * row_bytes);
     const uint64_t written = fax_rows <= handle->end_row ? fax_rows : handle->end_row + 1;
     const uint64_t found = written > rows ? rows : written ? written - 1 : 0;
     uint64_t repaired = handle->rows - (handle->rows && handle->last_row >= found);
     /* Group 4: each row refers to the one before, so that no row after a damaged one is certain. */
     if (compression == COMPRESSION_CCITTFAX4 && repaired)
         repaired = found - handle->first_row;
-    memset(to + found * row_bytes, 0, (size_t)((rows - found) * row_bytes));
+    memset(unit->decoded + found * row_bytes, 0, (size_t)((rows - found) * row_bytes));
     return repaired + rows - found;
 }
 
 /* Decode CCITT data. That of Group 3 with one dimension may lack the codes of ends of lines, which
  * libtiff before 4.7.1 requires: it is decoded as the same codes without them. */
-static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
-                                gf_error *error) {
-    const uint16_t compression = worker->layout->compression;
-    const gf_tiff_handle *handle = &worker->handle;
-    uint64_t damaged = fax_decode(worker, job, to, compression);
+static gf_status fax_decompress(const gf_tiff_unit *unit, gf_error *error) {
+    const uint16_t compression = unit->worker->layout->compression;
+    const gf_tiff_handle *handle = &unit->worker->handle;
+    uint64_t damaged = fax_decode(unit, compression);
     uint32_t options = 0;
     char text[64];
     (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
-    if (!handle->without_memory && gf_tiff_is_lost(damaged, job->rows) &&
+    if (!handle->without_memory && gf_tiff_is_lost(damaged, unit->rows) &&
         compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
-        damaged = fax_decode(worker, job, to, COMPRESSION_CCITTRLE);
+        damaged = fax_decode(unit, COMPRESSION_CCITTRLE);
     if (handle->without_memory)
         return gf_tiff_handle_fail(handle, error);
-    worker->damaged += damaged;
+    unit->worker->damaged += damaged;
     snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
-    return gf_tiff_is_lost(damaged, job->rows) ? unit_fail(worker, job, text, error) : GF_OK;
+    return gf_tiff_is_lost(damaged, unit->rows) ? unit_fail(unit, text, error) : GF_OK;
 }
 
 /* Decompress a unit with libtiff. Some codecs cannot omit the rows of a tile that are not those of
  * the image. */
-static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
-                                 gf_error *error) {
-    const gf_tiff_layout *layout = worker->layout;
+static gf_status unit_decompress(gf_tiff_unit *unit, unsigned char *to, gf_error *error) {
+    const gf_tiff_layout *layout = unit->worker->layout;
     const bool whole = layout->tiled && layout->compression >= COMPRESSION_LERC;
-    const uint64_t rows = whole ? layout->unit_rows : job->rows;
-    gf_tiff_handle *handle = &worker->handle;
-    gf_status status = unit_read_raw(worker, &worker->buffers[0], job, error);
+    const uint64_t rows = whole ? layout->unit_rows : unit->rows;
+    gf_tiff_handle *handle = &unit->worker->handle;
+    gf_status status = unit_read_raw(unit, error);
     if (!status && !handle->tiff)
-        status = gf_tiff_handle_open(worker->file, handle, error);
+        status = gf_tiff_handle_open(unit->worker->file, handle, error);
     if (status)
         return status;
     if (layout->fax)
-        return fax_decompress(worker, job, to, error);
+        return fax_decompress(unit, error);
     gf_tiff_handle_clear(handle);
     /* libtiff also returns success for a codec that has failed with -1 and a message. */
-    if (unit_run_codec(worker, job, to, rows * layout->unit_row_bytes) && !handle->message[0])
+    if (unit_run_codec(unit, to, rows * layout->unit_row_bytes) && !handle->message[0])
         return GF_OK;
     if (handle->without_memory)
         return gf_tiff_handle_fail(handle, error);
-    return unit_fail(worker, job, handle->message[0] ? handle->message : "libtiff cannot decode",
-                     error);
+    return unit_fail(unit, handle->message[0] ? handle->message : "libtiff cannot decode", error);
 }
 
 /* ---- Deflate --------------------------------------------------------------------------------- */
 
 /* Read a unit and start its decoder. */
-static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
-                               const gf_tiff_job *job, gf_error *error) {
-    if (!buffers->inflate && !(buffers->inflate = malloc(sizeof *buffers->inflate)))
-        return gf_fail_memory(error, worker->file->input.name, sizeof *buffers->inflate,
-                              "a decoder");
-    const gf_status status = unit_read_raw(worker, buffers, job, error);
-    if (status)
-        return status;
-    const unsigned char *raw = buffers->raw, *end = raw + buffers->raw_size;
+static gf_status deflate_start(gf_tiff_unit *unit, gf_error *error) {
+    gf_inflate **inflate = &unit->inflate;
+    if (!*inflate && !(*inflate = malloc(sizeof **inflate)))
+        return gf_fail_memory(error, unit->worker->file->input.name, sizeof **inflate, "a decoder");
+    if (unit_read_raw(unit, error))
+        return GF_FAILED;
+    const unsigned char *raw = unit->raw, *end = raw + unit->raw_size;
     /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
-    if (buffers->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 ||
-        (raw[1] & 32) != 0 || (raw[0] << 8 | raw[1]) % 31 != 0)
-        return unit_fail(worker, job, "invalid header of the Deflate data", error);
-    gf_inflate_start(buffers->inflate, gf_isa_best());
-    gf_inflate_set_input(buffers->inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
+    if (unit->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 || (raw[1] & 32) != 0 ||
+        (raw[0] << 8 | raw[1]) % 31 != 0)
+        return unit_fail(unit, "invalid header of the Deflate data", error);
+    gf_inflate_start(*inflate, gf_isa_best());
+    gf_inflate_set_input(*inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
     return GF_OK;
 }
 
 /* Check the end of the data. The checksum is also that of the rows of a tile that are not those of
  * the image. The last strip may contain rows after those of the image. */
-static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffers *buffers,
-                               const gf_tiff_job *job, gf_inflate_result result,
+static gf_status deflate_check(const gf_tiff_unit *unit, gf_inflate_result result,
                                const gf_inflate_out *out, gf_error *error) {
     static const char *const damages[] = {
         [GF_INFLATE_TRUNCATED] = "the Deflate data ends too early",
@@ -381,70 +367,65 @@ static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffe
         [GF_INFLATE_NEEDS_INPUT] = "the Deflate data ends too early",
         [GF_INFLATE_NEEDS_OUTPUT] = "the Deflate data is too long",
     };
-    const gf_tiff_layout *layout = worker->layout;
-    const uint64_t rows = layout->tiled ? layout->unit_rows : job->rows;
-    const size_t size = (size_t)(out->next - buffers->decoded);
-    const unsigned char *const end = buffers->raw + buffers->raw_size;
+    const gf_tiff_layout *layout = unit->worker->layout;
+    const uint64_t rows = layout->tiled ? layout->unit_rows : unit->rows;
+    const size_t size = (size_t)(out->next - unit->decoded);
     const char *damage = damages[result];
     unsigned bit;
-    const unsigned char *at = gf_inflate_position(buffers->inflate, &bit);
+    const unsigned char *at = gf_inflate_position(unit->inflate, &bit);
     at += bit != 0;
     if (!damage && size < rows * layout->unit_row_bytes)
         damage = "too few bytes";
-    else if (!damage && end - at < ZLIB_TAIL)
+    else if (!damage && unit->raw + unit->raw_size - at < ZLIB_TAIL)
         damage = damages[GF_INFLATE_TRUNCATED];
-    else if (!damage && gf_big32(at) != isal_adler32(1, buffers->decoded, size))
+    else if (!damage && gf_big32(at) != isal_adler32(1, unit->decoded, size))
         damage = "wrong checksum of the Deflate data";
-    return damage ? unit_fail(worker, job, damage, error) : GF_OK;
+    return damage ? unit_fail(unit, damage, error) : GF_OK;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Decode those units that are stored, to buffers[i].decoded. */
-static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
-                               gf_error *error) {
+/* Decode those units that are stored. */
+static gf_status units_inflate(gf_tiff_worker *worker, uint32_t count, gf_error *error) {
+    const uint64_t bytes = unit_bytes(worker->layout) + MAX_EXCESS;
+    const gf_tiff_unit *units[2];
     gf_inflate *inflate[2];
     gf_inflate_out outs[2], *out[2] = {&outs[0], &outs[1]};
     gf_inflate_result results[2];
-    uint32_t which[2], used = 0;
+    uint32_t used = 0;
     gf_error later = {0}; /* reported unless a unit before fails, too */
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < count && !later.status; i++) {
-        gf_tiff_buffers *buffers = &worker->buffers[i];
-        unsigned char *to = buffers->decoded;
-        if (!unit_is_sparse(&jobs[i]) && !deflate_start(worker, buffers, &jobs[i], &later)) {
-            inflate[used] = buffers->inflate;
-            outs[used] =
-                (gf_inflate_out){to, to + unit_bytes(worker->layout) + MAX_EXCESS, to, false};
-            which[used++] = i;
-        }
+        gf_tiff_unit *unit = &worker->units[i];
+        if (unit_is_sparse(unit) || deflate_start(unit, &later))
+            continue;
+        inflate[used] = unit->inflate;
+        outs[used] = (gf_inflate_out){unit->decoded, unit->decoded + bytes, unit->decoded, false};
+        units[used++] = unit;
     }
     if (used)
         gf_inflate_run_streams(used, inflate, out, results);
     for (uint32_t k = 0; k < used && !status; k++)
-        status = deflate_check(worker, &worker->buffers[which[k]], &jobs[which[k]], results[k],
-                               &outs[k], error);
+        status = deflate_check(units[k], results[k], &outs[k], error);
     return status ? status : gf_return_error(&later, error);
 }
 
-gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
-                               gf_error *error) {
+gf_status gf_tiff_units_decode(gf_tiff_worker *worker, uint32_t count, gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
-    gf_status status = layout->inflates ? units_inflate(worker, jobs, count, error) : GF_OK;
-    for (uint32_t i = 0; i < count && !status; i++) {
-        const gf_tiff_job *job = &jobs[i];
-        const bool sparse = unit_is_sparse(job), inflated = layout->inflates && !sparse;
-        unsigned char *decoded = layout->direct ? job->to : worker->buffers[i].decoded;
+    gf_status status = layout->inflates ? units_inflate(worker, count, error) : GF_OK;
+    for (gf_tiff_unit *unit = worker->units; unit < worker->units + count && !status; unit++) {
+        const bool sparse = unit_is_sparse(unit), inflated = layout->inflates && !sparse;
+        unsigned char *decoded = layout->direct ? unit->to : unit->decoded;
         if (sparse)
-            memset(decoded, 0, (size_t)(job->rows * layout->unit_row_bytes));
+            memset(decoded, 0, (size_t)(unit->rows * layout->unit_row_bytes));
         else if (layout->compression == COMPRESSION_NONE)
-            status = unit_copy(worker, job, decoded, error);
+            status = unit_copy(unit, decoded, error);
         else if (!inflated)
-            status = unit_decompress(worker, job, decoded, error);
-        for (uint64_t y = 0; y < job->rows && !status; y++) {
-            unsigned char *row = job->to + y * job->stride;
+            status = unit_decompress(unit, decoded, error);
+        for (uint64_t y = 0; y < unit->rows && !status; y++) {
+            unsigned char *row = unit->to + y * unit->stride;
             const unsigned char *stored = decoded + y * layout->unit_row_bytes;
-            place_row(worker, job, row, inflated ? restore_row(worker, job, row, stored) : stored);
+            place_row(unit, row, inflated ? restore_row(unit, row, stored) : stored);
         }
     }
     return status;
@@ -468,8 +449,9 @@ bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_ti
     worker->row = malloc((size_t)unit_row_memory(layout));
     bool complete = worker->row;
     for (uint32_t i = 0; i < 1u + layout->inflates; i++) {
-        worker->buffers[i].decoded = malloc((size_t)decoded);
-        complete = complete && worker->buffers[i].decoded;
+        worker->units[i].worker = worker;
+        worker->units[i].decoded = malloc((size_t)decoded);
+        complete = complete && worker->units[i].decoded;
     }
     return complete;
 }
@@ -477,9 +459,9 @@ bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_ti
 void gf_tiff_worker_close(gf_tiff_worker *worker) {
     gf_tiff_handle_close(&worker->handle);
     for (uint32_t i = 0; i < 2; i++) {
-        free(worker->buffers[i].raw);
-        free(worker->buffers[i].decoded);
-        free(worker->buffers[i].inflate);
+        free(worker->units[i].raw);
+        free(worker->units[i].decoded);
+        free(worker->units[i].inflate);
     }
     free(worker->row);
 }
