@@ -157,11 +157,13 @@ static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
 
 typedef struct directory_reader {
     gf_ifd ifd;
-    gf_ifd_entry entry;  /* the current one, ... */
-    gf_tiff_group group; /* ... and its group */
-    uint32_t groups;     /* groups to read */
-    uint64_t max;        /* bytes of one value; 0: unlimited */
-    uint64_t left;       /* bytes of values that may still be counted */
+    gf_tiff_list *list;
+    uint64_t offsets[DIRECTORIES]; /* of the directories that are found */
+    gf_ifd_entry entry;            /* the current one, ... */
+    gf_tiff_group group;           /* ... and its group */
+    uint32_t groups;               /* groups to read */
+    uint64_t max;                  /* bytes of one value; 0: unlimited */
+    uint64_t left;                 /* bytes of values that may still be counted */
     gf_tiff_tags tags;
     bool damaged; /* reason for a failure */
 } directory_reader;
@@ -213,7 +215,8 @@ static gf_status reader_count(directory_reader *reader, gf_error *error) {
 }
 
 /* Append the entry, which has been counted, with its value. */
-static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_error *error) {
+static gf_status reader_add(directory_reader *reader, gf_error *error) {
+    gf_tiff_list *list = reader->list;
     const gf_ifd_entry *entry = &reader->entry;
     const gf_tiff_entry copy = {reader->group, entry->tag, entry->type, entry->count, NULL};
     if (!entry->inside)
@@ -229,14 +232,13 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_err
     return GF_OK;
 }
 
-/* Read one directory. Set offsets[d] for each directory d that it refers to. */
+/* Read one directory. Note the offsets of those that it refers to. */
 static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
-                                       uint64_t offsets[DIRECTORIES], gf_tiff_list *list,
                                        gf_error *error) {
     enum { OFFSETS = 1 << TIFF_LONG | 1 << TIFF_IFD | 1 << TIFF_LONG8 | 1 << TIFF_IFD8 };
     const gf_ifd_entry *entry = &reader->entry;
     gf_tiff_tags *tags = &reader->tags;
-    if (!gf_ifd_start(&reader->ifd, offsets[directory]))
+    if (!gf_ifd_start(&reader->ifd, reader->offsets[directory]))
         return reader_fail(reader, error);
     gf_status status = GF_OK;
     while (!status && reader_next(reader, directory)) {
@@ -246,14 +248,14 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         if (directory == FIRST && entry->tag == TIFFTAG_EXTRASAMPLES)
             tags->extras = entry->count;
     }
-    (void)gf_ifd_start(&reader->ifd, offsets[directory]);
+    (void)gf_ifd_start(&reader->ifd, reader->offsets[directory]);
     while (!status && reader_next(reader, directory)) {
         const unsigned target = directory_target(directory, entry->tag);
         if (target) {
             if (entry->type < 32 && OFFSETS >> entry->type & 1)
-                offsets[target] = gf_ifd_integer(&reader->ifd, entry);
+                reader->offsets[target] = gf_ifd_integer(&reader->ifd, entry);
         } else if (reader_takes(reader)) {
-            status = reader_add(reader, list, error);
+            status = reader_add(reader, error);
         } else {
             tags->dropped |= reader->group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
                              : reader->group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
@@ -265,14 +267,14 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
 
 /* Read a directory and those that it refers to. first: its offset; 0: the first one. */
 static gf_status reader_read(directory_reader *reader, const gf_ifd_file *file, uint64_t first,
-                             gf_tiff_list *list, gf_error *error) {
+                             gf_error *error) {
     if (!gf_ifd_open(&reader->ifd, file))
         return reader_fail(reader, error);
-    uint64_t offsets[DIRECTORIES] = {first ? first : reader->ifd.first};
+    reader->offsets[FIRST] = first ? first : reader->ifd.first;
     gf_status status = GF_OK;
     for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
-        if (offsets[d] && (d == FIRST || reader->groups >> (GF_TIFF_EXIF + d - EXIF) & 1))
-            status = reader_read_directory(reader, d, offsets, list, error);
+        if (reader->offsets[d] && (d == FIRST || reader->groups >> (GF_TIFF_EXIF + d - EXIF) & 1))
+            status = reader_read_directory(reader, d, error);
     return status;
 }
 
@@ -282,8 +284,8 @@ gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_
      * thousands of times the data. */
     enum { MAX_RATIO = 4 };
     const gf_ifd_file file = {.data = (unsigned char *)exif, .size = size, .name = list->name};
-    directory_reader reader = {.groups = groups, .left = MAX_RATIO * (uint64_t)size};
-    return reader_read(&reader, &file, 0, list, error);
+    directory_reader reader = {.list = list, .groups = groups, .left = MAX_RATIO * (uint64_t)size};
+    return reader_read(&reader, &file, 0, error);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -546,13 +548,14 @@ static gf_nodata metadata_nodata(const gf_tiff_list *list) {
 
 gf_status gf_tiff_read_metadata(const gf_ifd_file *file, uint64_t directory, gf_metadata *metadata,
                                 gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
-    directory_reader reader = {.groups = GF_TIFF_ALL,
+    gf_tiff_list list = {.name = file->name};
+    directory_reader reader = {.list = &list,
+                               .groups = GF_TIFF_ALL,
                                .max = limits->max_chunk,
                                .tags.located = UINT64_MAX,
                                .left = 2 * limits->max_chunk};
-    gf_tiff_list list = {.name = file->name};
     gf_resolution resolution;
-    gf_status status = reader_read(&reader, file, directory, &list, error);
+    gf_status status = reader_read(&reader, file, directory, error);
     if (status && reader.damaged) {
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
         status = GF_OK;
@@ -566,9 +569,8 @@ gf_status gf_tiff_read_metadata(const gf_ifd_file *file, uint64_t directory, gf_
                               GF_TIFF_DESCRIPTION | 1 << GF_TIFF_RESOLUTION);
         if (list.groups & 1 << GF_TIFF_GEO)
             metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO);
-        status = gf_return_error(&reader.ifd.cause, error);
-        if (!status)
-            status = gf_metadata_check(metadata, file->name, error);
+        status = reader.ifd.cause.status ? gf_return_error(&reader.ifd.cause, error)
+                                         : gf_metadata_check(metadata, file->name, error);
     }
     for (size_t i = 0; i < list.count; i++)
         reader.tags.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;
