@@ -166,12 +166,49 @@ INLINE __m128i unfilter_left(const unsigned char *row, size_t from, size_t bpp) 
     return from == 0 ? _mm_setzero_si128() : unfilter_load(row + from - bpp, bpp);
 }
 
+/* ---- Sub ------------------------------------------------------------------------------------- */
+
+/* Return the end of the pixels: the last one may not have the bytes of a wide one. */
+INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t from, size_t to,
+                           size_t bpp) {
+    const size_t wide = unfilter_wide(bpp);
+    __m128i left = unfilter_left(out, from, bpp);
+    size_t i = from;
+#ifdef __AVX2__
+    /* Process the whole pixels of a vector per iteration. Byte 15 belongs to the next iteration for
+     * 3-byte pixels, which overwrites it. */
+    const size_t step = 16 / bpp * bpp;
+    char indices[16], pixels[16];
+    for (size_t j = 0; j < 16; j++) {
+        indices[j] = (char)j;
+        pixels[j] = (char)(j % bpp);
+    }
+    const __m128i index = _mm_loadu_si128((const __m128i *)(const void *)indices),
+                  pixel = _mm_loadu_si128((const __m128i *)(const void *)pixels),
+                  last = _mm_add_epi8(pixel, _mm_set1_epi8((char)(step - bpp)));
+    left = _mm_shuffle_epi8(left, pixel);
+    for (; i + 16 <= to; i += step) {
+        __m128i x = unfilter_load(in + i, 16);
+        /* Negative indices select zeros. */
+        for (size_t shift = bpp; shift < 16; shift *= 2)
+            x = _mm_add_epi8(x,
+                             _mm_shuffle_epi8(x, _mm_sub_epi8(index, _mm_set1_epi8((char)shift))));
+        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm_add_epi8(x, left));
+        left = _mm_add_epi8(left, _mm_shuffle_epi8(x, last));
+    }
+#endif
+    for (; i + wide <= to; i += bpp) {
+        left = _mm_add_epi8(left, unfilter_load(in + i, wide));
+        unfilter_store(out + i, left, wide);
+    }
+    return i;
+}
+
 /* ---- Average --------------------------------------------------------------------------------- */
 
 /* pavgb rounds up. The rounded-up mean of complements is the complement of the rounded-down mean.
  * Keeping the complement of the left pixel leaves two operations per pixel: ~out = ~(in +
- * ~up(~left, ~above)) = up(~left, ~above) - in. Return the end of the pixels: the last one may not
- * have the bytes of a wide one. */
+ * ~up(~left, ~above)) = up(~left, ~above) - in. */
 INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
                                const unsigned char *above, size_t from, size_t to, size_t bpp) {
     const size_t wide = unfilter_wide(bpp);
@@ -214,7 +251,6 @@ INLINE __m128i unfilter_paeth_pixel(__m128i left, __m128i up, __m128i upper_left
     return unfilter_choose(_mm_cmpgt_epi16(t, low), nearest, _mm_add_epi8(high, in));
 }
 
-/* As unfilter_average. */
 INLINE size_t unfilter_paeth(unsigned char *out, const unsigned char *in,
                              const unsigned char *above, size_t from, size_t to, size_t bpp) {
     const size_t wide = unfilter_wide(bpp);
@@ -369,43 +405,36 @@ INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t b
 
 /* ---- dispatch by pixel size ------------------------------------------------------------------ */
 
-#define UNFILTER_T(x) UNFILTER_JOIN(x, BPP)
-#define UNFILTER_JOIN(x, bpp) UNFILTER_PASTE(x, bpp)
-#define UNFILTER_PASTE(x, bpp) x##bpp
-
-#define BPP 1
-#include "io/strip/unfilter_tmpl.h"
-#define BPP 2
-#include "io/strip/unfilter_tmpl.h"
-#define BPP 3
-#include "io/strip/unfilter_tmpl.h"
-#define BPP 4
-#include "io/strip/unfilter_tmpl.h"
-#define BPP 6
-#include "io/strip/unfilter_tmpl.h"
-#define BPP 8
-#include "io/strip/unfilter_tmpl.h"
-
-/* One function per pixel size. */
-#define BY_BPP(name)                                                                               \
-    { NULL, name##1, name##2, name##3, name##4, NULL, name##6, NULL, name##8 }
+INLINE void unfilter_span(unsigned char *out, const unsigned char *in, const unsigned char *above,
+                          size_t from, size_t to, size_t bpp, uint32_t filter) {
+    const size_t end = filter == GF_PNG_SUB       ? unfilter_sub(out, in, from, to, bpp)
+                       : filter == GF_PNG_AVERAGE ? unfilter_average(out, in, above, from, to, bpp)
+                                                  : unfilter_paeth(out, in, above, from, to, bpp);
+    gf_png_unfilter_golden(out, in, above, end, to, (uint32_t)bpp, filter);
+}
 
 static void unfilter_pixels(unsigned char *out, const unsigned char *in, const unsigned char *above,
                             size_t from, size_t to, uint32_t bpp, uint32_t filter) {
-    static void (*const rows[])(unsigned char *, const unsigned char *, const unsigned char *,
-                                size_t, size_t, uint32_t) = BY_BPP(unfilter_pixels);
-    rows[bpp](out, in, above, from, to, filter);
+    bpp == 1   ? unfilter_span(out, in, above, from, to, 1, filter)
+    : bpp == 2 ? unfilter_span(out, in, above, from, to, 2, filter)
+    : bpp == 3 ? unfilter_span(out, in, above, from, to, 3, filter)
+    : bpp == 4 ? unfilter_span(out, in, above, from, to, 4, filter)
+    : bpp == 6 ? unfilter_span(out, in, above, from, to, 6, filter)
+               : unfilter_span(out, in, above, from, to, 8, filter);
 }
 
 #ifdef __AVX2__
+INLINE void unfilter_diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp,
+                              bool mixed) {
+    mixed ? diagonal(rows, from, to, bpp, true) : diagonal(rows, from, to, bpp, false);
+}
+
 /* Reconstruct the next rows together. Return their number; 0 if it is faster to take one row.
  * Measured per row, in units of an Average row: Paeth 3, others 0.1, four rows together 3.4 to 4.4.
  */
 static uint64_t unfilter_together(unsigned char *out, size_t out_stride, const unsigned char *in,
                                   size_t in_stride, const unsigned char *above, size_t from,
                                   size_t to, uint32_t bpp, uint64_t left) {
-    static void (*const variants[])(const diagonal_rows *, size_t, size_t, bool) =
-        BY_BPP(unfilter_diagonal);
     const size_t count = diagonal_count(bpp);
     diagonal_rows rows;
     uint32_t cost = 0, paeth = 0;
@@ -421,7 +450,12 @@ static uint64_t unfilter_together(unsigned char *out, size_t out_stride, const u
     }
     if (cost < 5)
         return 0;
-    variants[bpp](&rows, from, to, paeth != count);
+    bpp == 1   ? unfilter_diagonal(&rows, from, to, 1, paeth != count)
+    : bpp == 2 ? unfilter_diagonal(&rows, from, to, 2, paeth != count)
+    : bpp == 3 ? unfilter_diagonal(&rows, from, to, 3, paeth != count)
+    : bpp == 4 ? unfilter_diagonal(&rows, from, to, 4, paeth != count)
+    : bpp == 6 ? unfilter_diagonal(&rows, from, to, 6, paeth != count)
+               : unfilter_diagonal(&rows, from, to, 8, paeth != count);
     return count;
 }
 #endif
