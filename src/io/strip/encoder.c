@@ -73,15 +73,16 @@ static void encoder_begin_strip(gf_encoder *encoder) {
 /* Submit a full strip to the pool, or encode it here. Then the strip belongs to its thread. */
 static gf_status encoder_submit_strip(gf_encoder *encoder, gf_error *error) {
     gf_encoder_slot *s = encoder_slot_at(encoder, encoder->filled++);
+    gf_png_scratch *scratch = encoder->scratch[encoder->base.threads];
     const bool last = encoder->y == encoder->format.height;
     s->strip.last = last;
     if (gf_png_tries_zlib(encoder->strips.effort))
-        gf_png_strip_choose(encoder->caller_scratch, encoder->rule, &s->strip);
+        gf_png_strip_choose(scratch, encoder->rule, &s->strip);
     encoder->rule = s->strip.rule;
     if (encoder->pool)
         gf_pool_submit(encoder->pool, &s->work);
     else
-        s->encoded = !encoder->encode || encoder->encode(s, encoder->caller_scratch);
+        s->encoded = !encoder->encode || encoder->encode(s, scratch);
     return encoder_write_strips(encoder, last ? 0 : encoder->slot_count - 1, error);
 }
 
@@ -140,13 +141,13 @@ static bool encoder_allocate(gf_encoder *encoder) {
         if (!s->memory || !s->out)
             return false;
     }
-    if (threads && (!(encoder->scratch = calloc(threads, sizeof(gf_png_scratch *))) ||
-                    gf_pool_open(threads, &encoder->pool, NULL)))
+    encoder->scratch = calloc(threads + 1, sizeof(gf_png_scratch *));
+    if (!encoder->scratch || (threads && gf_pool_open(threads, &encoder->pool, NULL)))
         return false;
     if (!encoder->encode || (threads && !gf_png_tries_zlib(strips->effort)))
         return true;
-    encoder->caller_scratch = gf_png_scratch_new(strips);
-    return encoder->caller_scratch;
+    encoder->scratch[threads] = gf_png_scratch_new(strips);
+    return encoder->scratch[threads];
 }
 
 /* Allocate for at most `threads` threads: the memory of all but the first, and the part of the
@@ -178,15 +179,13 @@ static void encoder_free_slots(gf_encoder *encoder) {
         free(encoder->slots[i].memory);
         free(encoder->slots[i].out);
     }
-    for (uint32_t i = 0; encoder->scratch && i < encoder->base.threads; i++)
+    for (uint32_t i = 0; encoder->scratch && i <= encoder->base.threads; i++)
         gf_png_scratch_free(encoder->scratch[i]);
-    gf_png_scratch_free(encoder->caller_scratch);
     free(encoder->scratch);
     free(encoder->slots);
     encoder->pool = NULL;
     encoder->slots = NULL;
     encoder->scratch = NULL;
-    encoder->caller_scratch = NULL;
     encoder->stop = false;
 }
 

@@ -48,9 +48,9 @@ struct gf_encoder {
     gf_png_rule rule;      /* of the last strip submitted */
     gf_encoder_slot *slots;
     uint32_t slot_count;
-    gf_pool *pool;                  /* base.threads threads; NULL: none */
-    gf_png_scratch **scratch;       /* one per pool thread, allocated by that thread */
-    gf_png_scratch *caller_scratch; /* to encode strips or choose their filters */
+    gf_pool *pool; /* base.threads threads; NULL: none */
+    gf_png_scratch *
+        *scratch; /* of pool threads, which allocate them; the last one: of the caller */
     atomic_bool stop;
 };
 

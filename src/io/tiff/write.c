@@ -192,33 +192,27 @@ static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
     return done;
 }
 
-/* Write the rows of a strip, which precede it in memory. */
-static gf_status tiff_put_rows(tiff_sink *sink, const gf_encoder_slot *s, gf_error *error) {
-    const gf_png_strips *strips = &sink->encoder.strips;
-    const gf_format *format = &sink->encoder.format;
-    unsigned char *rows = s->memory + (gf_png_row(strips, &s->strip, 0) - s->memory);
-    gf_status status = GF_OK;
-    for (uint64_t r = 0; r < s->strip.count && !status; r++) {
-        unsigned char *row = rows + r * strips->row_stride;
-        gf_copy_order(row, row, gf_row_samples(format), gf_type_bytes(format->type), true);
-        if (sink->file.hold)
-            status = tiff_put(sink, row, strips->row_bytes, error);
-    }
-    if (sink->file.hold)
-        return status;
-    sink->file.at += s->strip.count * strips->row_bytes;
-    return gf_output_write_rows(sink->encoder.base.output, rows, strips->row_stride,
-                                strips->row_bytes, s->strip.count, error);
-}
-
+/* Write an encoded strip, or its rows, which precede it in memory. */
 static gf_status tiff_write_strip(gf_encoder *encoder, gf_encoder_slot *s, gf_error *error) {
     tiff_sink *sink = (tiff_sink *)encoder;
-    const uint64_t k = encoder->written - 1;
-    sink->offsets[k] = sink->file.at;
-    const gf_status status = sink->codec == CODEC_NONE
-                                 ? tiff_put_rows(sink, s, error)
-                                 : tiff_put(sink, s->out, s->strip.size, error);
-    sink->sizes[k] = sink->file.at - sink->offsets[k];
+    const gf_png_strips *strips = &encoder->strips;
+    const gf_format *format = &encoder->format;
+    const uint64_t k = encoder->written - 1, start = sink->file.at;
+    const bool plain = sink->codec == CODEC_NONE, hold = sink->file.hold;
+    unsigned char *rows = s->memory + (gf_png_row(strips, &s->strip, 0) - s->memory);
+    gf_status status = plain ? GF_OK : tiff_put(sink, s->out, s->strip.size, error);
+    for (uint64_t r = 0; plain && r < s->strip.count && !status; r++) {
+        unsigned char *row = rows + r * strips->row_stride;
+        gf_copy_order(row, row, gf_row_samples(format), gf_type_bytes(format->type), true);
+        status = hold ? tiff_put(sink, row, strips->row_bytes, error) : GF_OK;
+    }
+    if (plain && !hold) {
+        sink->file.at += s->strip.count * strips->row_bytes;
+        status = gf_output_write_rows(encoder->base.output, rows, strips->row_stride,
+                                      strips->row_bytes, s->strip.count, error);
+    }
+    sink->offsets[k] = start;
+    sink->sizes[k] = sink->file.at - start;
     return status;
 }
 
