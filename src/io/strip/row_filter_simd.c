@@ -166,8 +166,6 @@ INLINE __m128i unfilter_left(const unsigned char *row, size_t from, size_t bpp) 
     return from == 0 ? _mm_setzero_si128() : unfilter_load(row + from - bpp, bpp);
 }
 
-/* ---- Sub ------------------------------------------------------------------------------------- */
-
 /* Return the end of the pixels: the last one may not have the bytes of a wide one. */
 INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t from, size_t to,
                            size_t bpp) {
@@ -204,8 +202,6 @@ INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t f
     return i;
 }
 
-/* ---- Average --------------------------------------------------------------------------------- */
-
 /* pavgb rounds up. The rounded-up mean of complements is the complement of the rounded-down mean.
  * Keeping the complement of the left pixel leaves two operations per pixel: ~out = ~(in +
  * ~up(~left, ~above)) = up(~left, ~above) - in. */
@@ -222,8 +218,6 @@ INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
     }
     return i;
 }
-
-/* ---- Paeth ----------------------------------------------------------------------------------- */
 
 /* mask ? a : b */
 INLINE __m128i unfilter_choose(__m128i mask, __m128i a, __m128i b) {

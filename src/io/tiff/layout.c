@@ -59,8 +59,6 @@ gf_status gf_tiff_load(const char *file, gf_error *error) {
                                file, failure);
 }
 
-/* ---- the input ------------------------------------------------------------------------------- */
-
 gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset,
                           gf_error *error) {
     gf_tiff_file *file = context;
@@ -85,7 +83,6 @@ static tmsize_t handle_read(thandle_t context, void *data, tmsize_t size) {
     return (tmsize_t)bytes;
 }
 
-/* Write to memory. */
 static tmsize_t handle_write(thandle_t context, void *data, tmsize_t size) {
     gf_tiff_handle *handle = context;
     gf_tiff_file *file = handle->file;

@@ -71,11 +71,13 @@ typedef struct tiff_source {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Return the first row of a piece. The rows of a piece are those of one row of units. */
+/* Return the first row of a piece, which has rows of one row of units; after the last piece, the
+ * height. */
 static uint64_t piece_first(const tiff_source *source, uint64_t number) {
     const gf_tiff_layout *layout = &source->layout;
-    return number / layout->pieces * layout->unit_rows +
-           number % layout->pieces * layout->piece_rows;
+    const uint64_t first =
+        number / layout->pieces * layout->unit_rows + number % layout->pieces * layout->piece_rows;
+    return first < source->base.format.height ? first : source->base.format.height;
 }
 
 /* Return the number of the piece with a row. */
@@ -102,18 +104,15 @@ static gf_status group_unit(const tiff_group *group, uint64_t index, gf_tiff_uni
     const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
     const uint64_t position = index / layout->planes, plane = index % layout->planes;
     const uint64_t column = position % layout->across, x = column * layout->unit_width;
-    const uint64_t first =
-        piece_first(source, group->number * layout->group_pieces + position / layout->across);
-    const uint64_t row = plane * layout->down + first / layout->unit_rows,
-                   skipped = first % layout->unit_rows, below = layout->unit_rows - skipped,
-                   left = format->height - first,
-                   rows = below < layout->piece_rows ? below : layout->piece_rows;
+    const uint64_t piece = group->number * layout->group_pieces + position / layout->across;
+    const uint64_t first = piece_first(source, piece);
+    const uint64_t row = plane * layout->down + first / layout->unit_rows;
     gf_status status = GF_OK;
     unit->number = (uint32_t)(row * layout->across + column);
     unit->plane = (uint32_t)plane;
     unit->first = first;
-    unit->rows = rows < left ? rows : left;
-    unit->skipped = skipped;
+    unit->rows = piece_first(source, piece + 1) - first;
+    unit->skipped = first % layout->unit_rows;
     unit->width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width;
     unit->to = group->data + (first - group->first) * group->stride + x * pixel;
     unit->stride = group->stride;
@@ -125,7 +124,6 @@ static gf_status group_unit(const tiff_group *group, uint64_t index, gf_tiff_uni
     return status;
 }
 
-/* Decode some units. */
 static void group_run(void *context, uint32_t task, uint32_t thread) {
     tiff_group *group = context;
     tiff_source *source = group->source;
@@ -170,16 +168,8 @@ static tiff_group *ring_group(tiff_source *source, uint64_t number) {
     return &source->groups[number % source->slots];
 }
 
-/* Return the first row of a group, or the height of the image for the number after the last. */
-static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
-    return number == source->group_count
-               ? source->base.format.height
-               : piece_first(source, number * source->layout.group_pieces);
-}
-
 /* Start to decode the next group, in announced memory if it contains all rows. A failure is stored
- * in the group. Return false if the ring is full, or waits for memory; not before group `wanted`.
- */
+ * in the group. Return false if the ring is full, or if a group after `wanted` waits for memory. */
 static bool ring_submit(tiff_source *source, uint64_t wanted) {
     const uint64_t number = source->end;
     if (number == source->group_count)
@@ -187,8 +177,8 @@ static bool ring_submit(tiff_source *source, uint64_t wanted) {
     tiff_group *group = ring_group(source, number);
     unsigned char **own = &source->groups[number % source->own_slots].own;
     const gf_tiff_layout *layout = &source->layout;
-    const uint64_t first = ring_first_row(source, number);
-    const uint64_t rows = ring_first_row(source, number + 1) - first;
+    const uint64_t first = piece_first(source, number * layout->group_pieces);
+    const uint64_t rows = piece_first(source, (number + 1) * layout->group_pieces) - first;
     const gf_announced *last = gf_announced_last(&source->announced);
     const gf_announced place =
         gf_announced_rows(&source->announced, source->announced.released, first);
@@ -257,7 +247,6 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Allocate what the threads need. */
 static gf_status memory_allocate(tiff_source *source, gf_error *error) {
     source->groups = calloc(source->slots, sizeof *source->groups);
     source->workers = calloc(source->threads, sizeof *source->workers);

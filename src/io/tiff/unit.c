@@ -189,7 +189,6 @@ static const unsigned char *restore_row(const gf_tiff_unit *unit, unsigned char 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Read bytes of the file. */
 static gf_status unit_read(const gf_tiff_unit *unit, void *data, uint64_t size, uint64_t offset,
                            gf_error *error) {
     const uint64_t end = unit->worker->file->size;
@@ -382,8 +381,6 @@ static gf_status deflate_check(const gf_tiff_unit *unit, gf_inflate_result resul
         damage = "wrong checksum of the Deflate data";
     return damage ? unit_fail(unit, damage, error) : GF_OK;
 }
-
-/* ---- units ----------------------------------------------------------------------------------- */
 
 /* Decode those units that are stored. */
 static gf_status units_inflate(gf_tiff_worker *worker, uint32_t count, gf_error *error) {
