@@ -139,36 +139,33 @@ static void copy_big16(unsigned char *dst, const unsigned char *src, size_t n) {
 
 #ifdef __SSE2__
 #include <emmintrin.h>
-#define INLINE static inline __attribute__((always_inline))
 
-/* Load n bytes (1..16, a constant) into the low end of a vector. */
-INLINE __m128i unfilter_load(const unsigned char *p, size_t n) {
+/* Load n bytes (1..8, a constant) into the low end of a vector. */
+GF_INLINE __m128i unfilter_load(const unsigned char *p, size_t n) {
     uint64_t low = 0;
-    if (n == 16)
-        return _mm_loadu_si128((const __m128i *)(const void *)p);
     memcpy(&low, p, n);
     return _mm_cvtsi64_si128((long long)low);
 }
 
-INLINE void unfilter_store(unsigned char *p, __m128i x, size_t n) {
+GF_INLINE void unfilter_store(unsigned char *p, __m128i x, size_t n) {
     const uint64_t low = (uint64_t)_mm_cvtsi128_si64(x);
     memcpy(p, &low, n);
 }
 
 /* Pixels of 3 or 6 bytes are loaded and stored as 4 or 8 bytes within the row. The next pixel
  * overwrites the excess in `out`. */
-INLINE size_t unfilter_wide(size_t bpp) {
+GF_INLINE size_t unfilter_wide(size_t bpp) {
     return bpp == 3 ? 4 : bpp == 6 ? 8 : bpp;
 }
 
 /* Load the pixel before a byte of a row; zeros before the first one. */
-INLINE __m128i unfilter_left(const unsigned char *row, size_t from, size_t bpp) {
+GF_INLINE __m128i unfilter_left(const unsigned char *row, size_t from, size_t bpp) {
     return from == 0 ? _mm_setzero_si128() : unfilter_load(row + from - bpp, bpp);
 }
 
 /* Return the end of the pixels: the last one may not have the bytes of a wide one. */
-INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t from, size_t to,
-                           size_t bpp) {
+GF_INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t from, size_t to,
+                              size_t bpp) {
     const size_t wide = unfilter_wide(bpp);
     __m128i left = unfilter_left(out, from, bpp);
     size_t i = from;
@@ -186,7 +183,7 @@ INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t f
                   last = _mm_add_epi8(pixel, _mm_set1_epi8((char)(step - bpp)));
     left = _mm_shuffle_epi8(left, pixel);
     for (; i + 16 <= to; i += step) {
-        __m128i x = unfilter_load(in + i, 16);
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(in + i));
         /* Negative indices select zeros. */
         for (size_t shift = bpp; shift < 16; shift *= 2)
             x = _mm_add_epi8(x,
@@ -205,8 +202,8 @@ INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t f
 /* pavgb rounds up. The rounded-up mean of complements is the complement of the rounded-down mean.
  * Keeping the complement of the left pixel leaves two operations per pixel: ~out = ~(in +
  * ~up(~left, ~above)) = up(~left, ~above) - in. */
-INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
-                               const unsigned char *above, size_t from, size_t to, size_t bpp) {
+GF_INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
+                                  const unsigned char *above, size_t from, size_t to, size_t bpp) {
     const size_t wide = unfilter_wide(bpp);
     const __m128i ones = _mm_set1_epi8(-1);
     __m128i not_left = _mm_xor_si128(unfilter_left(out, from, bpp), ones);
@@ -220,7 +217,7 @@ INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
 }
 
 /* mask ? a : b */
-INLINE __m128i unfilter_choose(__m128i mask, __m128i a, __m128i b) {
+GF_INLINE __m128i unfilter_choose(__m128i mask, __m128i a, __m128i b) {
 #if defined(__AVX512VL__)
     /* No blend here: the compiler would use mask registers, which are slow to load. */
     return _mm_ternarylogic_epi32(mask, a, b, 0xca);
@@ -234,7 +231,7 @@ INLINE __m128i unfilter_choose(__m128i mask, __m128i a, __m128i b) {
 /* Reconstruct a pixel in 16-bit lanes. With low and high the smaller and larger of left and up, and
  * t = 3 upper_left - left - up: the upper left is nearest if low < t < high. Otherwise the nearest
  * is low for t >= high, and high for t <= low. */
-INLINE __m128i unfilter_paeth_pixel(__m128i left, __m128i up, __m128i upper_left, __m128i in) {
+GF_INLINE __m128i unfilter_paeth_pixel(__m128i left, __m128i up, __m128i upper_left, __m128i in) {
     const __m128i before =
         _mm_sub_epi16(_mm_add_epi16(_mm_add_epi16(upper_left, upper_left), upper_left), up);
     const __m128i t = _mm_sub_epi16(before, left);
@@ -245,8 +242,8 @@ INLINE __m128i unfilter_paeth_pixel(__m128i left, __m128i up, __m128i upper_left
     return unfilter_choose(_mm_cmpgt_epi16(t, low), nearest, _mm_add_epi8(high, in));
 }
 
-INLINE size_t unfilter_paeth(unsigned char *out, const unsigned char *in,
-                             const unsigned char *above, size_t from, size_t to, size_t bpp) {
+GF_INLINE size_t unfilter_paeth(unsigned char *out, const unsigned char *in,
+                                const unsigned char *above, size_t from, size_t to, size_t bpp) {
     const size_t wide = unfilter_wide(bpp);
     const __m128i zero = _mm_setzero_si128();
     __m128i left = _mm_unpacklo_epi8(unfilter_left(out, from, bpp), zero),
@@ -278,13 +275,13 @@ typedef struct diagonal_rows {
     uint32_t filter[MAX_DIAGONAL];
 } diagonal_rows;
 
-INLINE size_t diagonal_count(size_t bpp) {
+GF_INLINE size_t diagonal_count(size_t bpp) {
     return bpp > 4 ? 2 : 4;
 }
 
 /* Load a pixel of each row, one behind the other, from[k] + at - k * delay. */
-INLINE __m256i diagonal_load(const unsigned char *const from[MAX_DIAGONAL], size_t at, size_t delay,
-                             size_t bpp) {
+GF_INLINE __m256i diagonal_load(const unsigned char *const from[MAX_DIAGONAL], size_t at,
+                                size_t delay, size_t bpp) {
     __m128i low, high;
     if (bpp > 4) {
         low = unfilter_load(from[0] + at, 8);
@@ -298,8 +295,8 @@ INLINE __m256i diagonal_load(const unsigned char *const from[MAX_DIAGONAL], size
     return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(low, high));
 }
 
-INLINE void diagonal_store(unsigned char *const to[MAX_DIAGONAL], size_t at, size_t delay,
-                           size_t bpp, __m256i x) {
+GF_INLINE void diagonal_store(unsigned char *const to[MAX_DIAGONAL], size_t at, size_t delay,
+                              size_t bpp, __m256i x) {
     const __m256i bytes = _mm256_packus_epi16(x, x);
     const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
     if (bpp > 4) {
@@ -315,7 +312,7 @@ INLINE void diagonal_store(unsigned char *const to[MAX_DIAGONAL], size_t at, siz
 
 /* Move the result of each row to the part of the next row. The first part receives the pixel of the
  * row above all. */
-INLINE __m256i diagonal_next_up(__m256i result, const unsigned char *above, size_t bpp) {
+GF_INLINE __m256i diagonal_next_up(__m256i result, const unsigned char *above, size_t bpp) {
     const __m256i first =
         _mm256_castsi128_si256(_mm_cvtepu8_epi16(unfilter_load(above, bpp > 4 ? 8 : 4)));
     return bpp > 4 ? _mm256_permute2x128_si256(first, result, 0x20)
@@ -323,14 +320,14 @@ INLINE __m256i diagonal_next_up(__m256i result, const unsigned char *above, size
 }
 
 /* Return a mask of the rows whose filter is in the set. */
-INLINE __m256i diagonal_mask(const diagonal_rows *rows, size_t bpp, uint32_t set) {
+GF_INLINE __m256i diagonal_mask(const diagonal_rows *rows, size_t bpp, uint32_t set) {
     int32_t lanes[8];
     for (size_t i = 0; i < 8; i++)
         lanes[i] = (set >> rows->filter[i * diagonal_count(bpp) / 8] & 1) != 0 ? -1 : 0;
     return _mm256_loadu_si256((const __m256i *)(const void *)lanes);
 }
 
-INLINE __m256i diagonal_choose(__m256i mask, __m256i a, __m256i b) {
+GF_INLINE __m256i diagonal_choose(__m256i mask, __m256i a, __m256i b) {
 #if defined(__AVX512VL__)
     return _mm256_ternarylogic_epi32(mask, a, b, 0xca);
 #else
@@ -339,7 +336,7 @@ INLINE __m256i diagonal_choose(__m256i mask, __m256i a, __m256i b) {
 }
 
 /* As unfilter_paeth_pixel. */
-INLINE __m256i diagonal_paeth(__m256i left, __m256i up, __m256i upper_left, __m256i in) {
+GF_INLINE __m256i diagonal_paeth(__m256i left, __m256i up, __m256i upper_left, __m256i in) {
     const __m256i before = _mm256_sub_epi16(
         _mm256_add_epi16(_mm256_add_epi16(upper_left, upper_left), upper_left), up);
     const __m256i t = _mm256_sub_epi16(before, left);
@@ -351,7 +348,7 @@ INLINE __m256i diagonal_paeth(__m256i left, __m256i up, __m256i upper_left, __m2
 
 /* Reconstruct bytes [from, to) of rows. mixed: not all filters are Paeth. Paeth with some
  * neighbours set to zero is None, Sub or Up. */
-INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp, bool mixed) {
+GF_INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp, bool mixed) {
     enum { AVERAGE = 1 << GF_PNG_AVERAGE, PAETH = 1 << GF_PNG_PAETH, UP = 1 << GF_PNG_UP };
     const size_t count = diagonal_count(bpp), delay = DELAY * bpp, wide = bpp > 4 ? 8 : 4;
     const __m256i uses_left = diagonal_mask(rows, bpp, 1 << GF_PNG_SUB | AVERAGE | PAETH),
@@ -399,8 +396,9 @@ INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t b
 
 /* ---- dispatch by pixel size ------------------------------------------------------------------ */
 
-INLINE void unfilter_span(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                          size_t from, size_t to, size_t bpp, uint32_t filter) {
+GF_INLINE void unfilter_span(unsigned char *out, const unsigned char *in,
+                             const unsigned char *above, size_t from, size_t to, size_t bpp,
+                             uint32_t filter) {
     const size_t end = filter == GF_PNG_SUB       ? unfilter_sub(out, in, from, to, bpp)
                        : filter == GF_PNG_AVERAGE ? unfilter_average(out, in, above, from, to, bpp)
                                                   : unfilter_paeth(out, in, above, from, to, bpp);
@@ -418,8 +416,8 @@ static void unfilter_pixels(unsigned char *out, const unsigned char *in, const u
 }
 
 #ifdef __AVX2__
-INLINE void unfilter_diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp,
-                              bool mixed) {
+GF_INLINE void unfilter_diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp,
+                                 bool mixed) {
     mixed ? diagonal(rows, from, to, bpp, true) : diagonal(rows, from, to, bpp, false);
 }
 
