@@ -70,22 +70,6 @@ static void encoder_begin_strip(gf_encoder *encoder) {
     s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0), .context = context};
 }
 
-/* Submit a full strip to the pool, or encode it here. Then the strip belongs to its thread. */
-static gf_status encoder_submit_strip(gf_encoder *encoder, gf_error *error) {
-    gf_encoder_slot *s = encoder_slot_at(encoder, encoder->filled++);
-    gf_png_scratch *scratch = encoder->scratch[encoder->base.threads];
-    const bool last = encoder->y == encoder->format.height;
-    s->strip.last = last;
-    if (gf_png_tries_zlib(encoder->strips.effort))
-        gf_png_strip_choose(scratch, encoder->rule, &s->strip);
-    encoder->rule = s->strip.rule;
-    if (encoder->pool)
-        gf_pool_submit(encoder->pool, &s->work);
-    else
-        s->encoded = !encoder->encode || encoder->encode(s, scratch);
-    return encoder_write_strips(encoder, last ? 0 : encoder->slot_count - 1, error);
-}
-
 gf_status gf_encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
     gf_encoder *encoder = (gf_encoder *)base;
@@ -105,9 +89,21 @@ gf_status gf_encoder_write(gf_sink *base, const void *src, size_t stride, uint64
             memcpy(to, from + i * stride, strips->row_bytes);
         if (base->counts_clipped)
             base->clipped += simd->count_largest(&encoder->format, to);
-        encoder->y++;
-        if (encoder->y % strips->rows == 0 || encoder->y == encoder->format.height)
-            status = encoder_submit_strip(encoder, error);
+        const bool last = ++encoder->y == encoder->format.height;
+        if (!last && encoder->y % strips->rows != 0)
+            continue;
+        /* Submit the full strip to the pool, or encode it here. Then it belongs to its thread. */
+        gf_png_scratch *scratch = encoder->scratch[base->threads];
+        s->strip.last = last;
+        if (gf_png_tries_zlib(strips->effort))
+            gf_png_strip_choose(scratch, encoder->rule, &s->strip);
+        encoder->rule = s->strip.rule;
+        encoder->filled++;
+        if (encoder->pool)
+            gf_pool_submit(encoder->pool, &s->work);
+        else
+            s->encoded = !encoder->encode || encoder->encode(s, scratch);
+        status = encoder_write_strips(encoder, last ? 0 : encoder->slot_count - 1, error);
     }
     encoder->caller_seconds += gf_now() - start;
     return status;

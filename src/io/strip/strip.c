@@ -189,34 +189,27 @@ gf_png_scratch *gf_png_scratch_new(const gf_png_strips *strips) {
 
 /* ---- filtering ------------------------------------------------------------------------------- */
 
-static unsigned strip_best_of_row(gf_png_scratch *scratch, const unsigned char *row) {
-    const gf_png_strips *strips = scratch->strips;
-    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    unsigned best = GF_PNG_NONE;
-    uint64_t min = UINT64_MAX;
-    for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
-        simd->filter((gf_png_filter)f, scratch->buffer[ROWS + f], row, row - strips->row_stride,
-                     strips->row_bytes, strips->bpp);
-        const uint64_t sum = simd->magnitude(scratch->buffer[ROWS + f], strips->row_bytes);
-        best = sum < min ? f : best;
-        min = sum < min ? sum : min;
-    }
-    return best;
-}
-
 void gf_png_filter_rows(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
                         int64_t from, int64_t to, unsigned char *dst) {
     const gf_png_strips *strips = scratch->strips;
     const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    const size_t n = strips->row_bytes;
     for (int64_t r = from; r < to; r++, dst += strips->filtered_bytes) {
-        const unsigned char *row = gf_png_row(strips, strip, r);
-        const unsigned filter = rule == GF_PNG_ADAPTIVE ? strip_best_of_row(scratch, row) : rule;
+        const unsigned char *row = gf_png_row(strips, strip, r), *above = row - strips->row_stride;
+        uint64_t min = UINT64_MAX;
+        unsigned filter = rule;
+        for (unsigned f = 0; f < GF_PNG_FILTERS && rule == GF_PNG_ADAPTIVE; f++) {
+            unsigned char *residuals = scratch->buffer[ROWS + f];
+            simd->filter((gf_png_filter)f, residuals, row, above, n, strips->bpp);
+            const uint64_t sum = simd->magnitude(residuals, n);
+            filter = sum < min ? f : filter;
+            min = sum < min ? sum : min;
+        }
         dst[0] = (unsigned char)filter;
         if (rule == GF_PNG_ADAPTIVE)
-            memcpy(dst + 1, scratch->buffer[ROWS + filter], strips->row_bytes);
+            memcpy(dst + 1, scratch->buffer[ROWS + filter], n);
         else
-            simd->filter((gf_png_filter)filter, dst + 1, row, row - strips->row_stride,
-                         strips->row_bytes, strips->bpp);
+            simd->filter((gf_png_filter)filter, dst + 1, row, above, n, strips->bpp);
     }
 }
 

@@ -195,20 +195,6 @@ gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_han
     return handle->tiff ? GF_OK : GF_FAILED;
 }
 
-/* Return whether no value of a tag that is used is NULL. libtiff stores NULL, without a message, if
- * it has no memory for a copy of the value. */
-static bool handle_has_values(const gf_tiff_handle *handle, uint16_t compression) {
-    const void *text = "", *kinds = "", *red = "", *green = "", *blue = "", *tables = "";
-    uint32_t bytes;
-    uint16_t extras = 1;
-    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_IMAGEDESCRIPTION, &text);
-    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_EXTRASAMPLES, &extras, &kinds);
-    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &red, &green, &blue);
-    if (compression == COMPRESSION_JPEG)
-        (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_JPEGTABLES, &bytes, &tables);
-    return text && (kinds || !extras) && red && green && blue && tables;
-}
-
 /* Read a directory. Return false if libtiff cannot read all of it. */
 static bool handle_read_directory(gf_tiff_handle *handle, uint64_t offset) {
     bool done = false;
@@ -221,14 +207,23 @@ static bool handle_read_directory(gf_tiff_handle *handle, uint64_t offset) {
 }
 
 gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
-    uint16_t compression = 0;
+    const void *text = "", *kinds = "", *red = "", *green = "", *blue = "", *tables = "";
+    uint16_t compression = 0, extras = 1;
+    uint32_t bytes;
     /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
      * do not read the first directory. */
     const bool read = !gf_tiff_handle_start(file, "rmOch", handle) &&
                       handle_read_directory(handle, file->directory);
+    TIFF *tiff = handle->tiff;
     if (read) {
-        (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression);
-        handle->without_memory = !handle_has_values(handle, compression);
+        /* libtiff stores NULL, without a message, if it has no memory for a copy of a value. */
+        (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_COMPRESSION, &compression);
+        (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &text);
+        (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extras, &kinds);
+        (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_COLORMAP, &red, &green, &blue);
+        if (compression == COMPRESSION_JPEG)
+            (void)gf_libtiff.TIFFGetField(tiff, TIFFTAG_JPEGTABLES, &bytes, &tables);
+        handle->without_memory = !text || (!kinds && extras) || !red || !green || !blue || !tables;
     }
     if (!read || handle->without_memory) {
         gf_tiff_handle_close(handle);
@@ -236,7 +231,7 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
     }
     /* JPEG data of another photometric interpretation than YCbCr is not converted. */
     if (compression == COMPRESSION_JPEG)
-        (void)gf_libtiff.TIFFSetField(handle->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+        (void)gf_libtiff.TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     gf_tiff_handle_clear(handle);
     return GF_OK;
 }
@@ -426,13 +421,26 @@ static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout
     return GF_OK;
 }
 
-/* Determine the sizes of units, and check that libtiff has the same ones: a codec may differ. */
+/* Choose how units are decoded. Determine their sizes, and check that libtiff has the same ones: a
+ * codec may differ. */
 static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *layout,
                                   const gf_format *format, gf_error *error) {
     TIFF *tiff = handle->tiff;
-    const uint64_t per_pixel = layout->planes > 1 ? 1 : layout->samples;
+    const uint32_t bits = layout->bits;
+    const bool deflate = layout->compression == COMPRESSION_ADOBE_DEFLATE ||
+                         layout->compression == COMPRESSION_DEFLATE;
+    const bool horizontal = layout->predictor == PREDICTOR_HORIZONTAL, whole = bits % 8 == 0,
+               floating = layout->predictor == PREDICTOR_FLOATINGPOINT;
     uint32_t width = (uint32_t)format->width, rows = 0;
     layout->tiled = gf_libtiff.TIFFIsTiled(tiff);
+    layout->step = layout->planes == 1 ? layout->samples : 1;
+    layout->inflates =
+        deflate && !layout->reversed &&
+        (layout->predictor == PREDICTOR_NONE ||
+         (layout->step <= GF_MAX_CHANNELS && ((horizontal && whole && bits <= 32) ||
+                                              (floating && layout->kind == 'f' && bits == 32))));
+    layout->direct = !layout->inflates && !layout->fax && !layout->tiled && layout->planes == 1 &&
+                     whole && !layout->palette;
     if (layout->tiled) {
         if (!gf_libtiff.TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width) ||
             !gf_libtiff.TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows))
@@ -448,7 +456,7 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
     layout->unit_rows = rows;
     layout->across = gf_ceil_div(format->width, width);
     layout->down = gf_ceil_div(format->height, rows);
-    layout->unit_row_bytes = gf_ceil_div(width * per_pixel * layout->bits, 8);
+    layout->unit_row_bytes = gf_ceil_div((uint64_t)width * layout->step * bits, 8);
     const uint64_t found =
         layout->tiled ? gf_libtiff.TIFFTileRowSize64(tiff) : gf_libtiff.TIFFScanlineSize64(tiff);
     const uint64_t units =
@@ -467,23 +475,6 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
                ? layout_fail(handle->file, "tiles far larger than the image",
                              "gdal_translate in.tif out.tif", error)
                : GF_OK;
-}
-
-/* Choose how units are decoded. */
-static void layout_set_decoder(gf_tiff_layout *layout) {
-    const uint32_t bits = layout->bits;
-    const bool deflate = layout->compression == COMPRESSION_ADOBE_DEFLATE ||
-                         layout->compression == COMPRESSION_DEFLATE;
-    const bool horizontal = layout->predictor == PREDICTOR_HORIZONTAL, whole = bits % 8 == 0,
-               floating = layout->predictor == PREDICTOR_FLOATINGPOINT;
-    layout->step = layout->planes == 1 ? layout->samples : 1;
-    layout->inflates =
-        deflate && !layout->reversed &&
-        (layout->predictor == PREDICTOR_NONE ||
-         (layout->step <= GF_MAX_CHANNELS && ((horizontal && whole && bits <= 32) ||
-                                              (floating && layout->kind == 'f' && bits == 32))));
-    layout->direct = !layout->inflates && !layout->fax && !layout->tiled && layout->planes == 1 &&
-                     whole && !layout->palette;
 }
 
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
@@ -532,9 +523,7 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
         format->channels = layout->samples * layout->bytes;
         format->type = GF_U8;
     }
-    status = layout_set_units(handle, layout, format, error);
-    layout_set_decoder(layout);
-    return status;
+    return layout_set_units(handle, layout, format, error);
 }
 
 void gf_tiff_layout_describe(const gf_tiff_layout *layout, uint64_t page, uint64_t pages,

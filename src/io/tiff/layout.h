@@ -123,7 +123,7 @@ typedef struct gf_tiff_unit {
     unsigned char *raw, *decoded;
     uint64_t raw_bytes;  /* allocated, without padding */
     uint64_t raw_size;   /* read */
-    gf_inflate *inflate; /* NULL: not needed yet */
+    gf_inflate *inflate; /* NULL: not needed */
 } gf_tiff_unit;
 
 /* State of one thread. */

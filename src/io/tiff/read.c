@@ -30,7 +30,6 @@ enum {
 typedef struct tiff_group {
     struct tiff_source *source;
     gf_work work;
-    uint64_t number;
     uint64_t first, rows;
     uint64_t units;      /* of one plane, from left to right; planes of a unit are consecutive */
     unsigned char *own;  /* memory for rows of this or another group; NULL: not needed yet */
@@ -104,7 +103,7 @@ static gf_status group_unit(const tiff_group *group, uint64_t index, gf_tiff_uni
     const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
     const uint64_t position = index / layout->planes, plane = index % layout->planes;
     const uint64_t column = position % layout->across, x = column * layout->unit_width;
-    const uint64_t piece = group->number * layout->group_pieces + position / layout->across;
+    const uint64_t piece = piece_of(source, group->first) + position / layout->across;
     const uint64_t first = piece_first(source, piece);
     const uint64_t row = plane * layout->down + first / layout->unit_rows;
     gf_status status = GF_OK;
@@ -193,7 +192,7 @@ static bool ring_submit(tiff_source *source, uint64_t wanted) {
     const bool announced = whole && (place.stride == row || !layout->direct);
     if (!announced && !*own)
         *own = gf_alloc_pages((size_t)source->group_rows * row);
-    group->number = source->end++;
+    source->end++;
     group->first = first;
     group->rows = rows;
     group->units =

@@ -339,9 +339,6 @@ static gf_status unit_decompress(gf_tiff_unit *unit, unsigned char *to, gf_error
 
 /* Read a unit and start its decoder. */
 static gf_status deflate_start(gf_tiff_unit *unit, gf_error *error) {
-    gf_inflate **inflate = &unit->inflate;
-    if (!*inflate && !(*inflate = malloc(sizeof **inflate)))
-        return gf_fail_memory(error, unit->worker->file->input.name, sizeof **inflate, "a decoder");
     if (unit_read_raw(unit, error))
         return GF_FAILED;
     const unsigned char *raw = unit->raw, *end = raw + unit->raw_size;
@@ -349,8 +346,8 @@ static gf_status deflate_start(gf_tiff_unit *unit, gf_error *error) {
     if (unit->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 || (raw[1] & 32) != 0 ||
         (raw[0] << 8 | raw[1]) % 31 != 0)
         return unit_fail(unit, "invalid header of the Deflate data", error);
-    gf_inflate_start(*inflate, gf_isa_best());
-    gf_inflate_set_input(*inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
+    gf_inflate_start(unit->inflate, gf_isa_best());
+    gf_inflate_set_input(unit->inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
     return GF_OK;
 }
 
@@ -448,7 +445,8 @@ bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_ti
     for (uint32_t i = 0; i < 1u + layout->inflates; i++) {
         worker->units[i].worker = worker;
         worker->units[i].decoded = malloc((size_t)decoded);
-        complete = complete && worker->units[i].decoded;
+        worker->units[i].inflate = layout->inflates ? malloc(sizeof(gf_inflate)) : NULL;
+        complete &= worker->units[i].decoded && (!layout->inflates || worker->units[i].inflate);
     }
     return complete;
 }

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/plain/rows.h"
 #include "io/strip/encoder.h"
 #include "io/tiff/layout.h"
 
