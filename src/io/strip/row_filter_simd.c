@@ -55,22 +55,14 @@ static void filter_paeth(unsigned char *restrict dst, const unsigned char *row,
 
 static void filter_row(gf_png_filter filter, unsigned char *dst, const unsigned char *row,
                        const unsigned char *above, size_t n, size_t bpp) {
-    switch (filter) {
-    case GF_PNG_SUB:
-        filter_sub(dst, row, row - bpp, n);
-        break;
-    case GF_PNG_UP:
-        filter_sub(dst, row, above, n);
-        break;
-    case GF_PNG_AVERAGE:
+    if (filter == GF_PNG_SUB || filter == GF_PNG_UP)
+        filter_sub(dst, row, filter == GF_PNG_UP ? above : row - bpp, n);
+    else if (filter == GF_PNG_AVERAGE)
         filter_average(dst, row, row - bpp, above, n);
-        break;
-    case GF_PNG_PAETH:
+    else if (filter == GF_PNG_PAETH)
         filter_paeth(dst, row, row - bpp, above, above - bpp, n);
-        break;
-    default:
+    else
         memcpy(dst, row, n);
-    }
 }
 
 static uint64_t filter_magnitude(const unsigned char *residuals, size_t n) {

@@ -395,45 +395,39 @@ static bool strip_encode_smallest(gf_png_scratch *scratch, gf_png_strip *strip) 
 
 /* ---- choice of filters ----------------------------------------------------------------------- */
 
-/* Return the size as compressed by zlib of some rows from the middle of a strip, filtered by one
- * rule; SIZE_MAX if it is not tried, or fails. *builtin: the size of the built-in encoder. */
-static size_t strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
-                             bool zlib, size_t *builtin) {
-    const size_t row = scratch->strips->filtered_bytes;
-    uint64_t rows = TRIAL_BYTES / row;
-    rows = rows < 2 ? 2 : rows;
-    rows = rows < strip->count ? rows : strip->count;
-    const int64_t from = (int64_t)((strip->count - rows) / 2);
-    unsigned char *filtered = scratch->buffer[FILTERED];
-    gf_png_filter_rows(scratch, strip, rule, from, from + (int64_t)rows, filtered);
-    const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
-    const strip_variant variants[] = {{.filtered = filtered},
-                                      {.filtered = filtered, .matches = true}},
-                        *variant;
-    *builtin = (size_t)(strip_plan_block(scratch, variants, 2, 0, n, &variant)->bits / 8);
-    if (!zlib && !gf_deflate_has_repeats(scratch->simd, filtered, n))
-        return SIZE_MAX;
-    const gf_png_strip part = {.filtered = n, .last = true};
-    const size_t size = strip_encode_zlib(scratch, &part, 0);
-    return size ? size : SIZE_MAX;
-}
-
 void gf_png_strip_choose(gf_png_scratch *scratch, gf_png_rule context_rule, gf_png_strip *strip) {
-    strip->context_rule = context_rule;
+    const size_t row = scratch->strips->filtered_bytes;
+    unsigned char *filtered = scratch->buffer[FILTERED];
     gf_png_probe probe;
-    gf_png_probe_strip(scratch->strips, strip, scratch->buffer[FILTERED], &probe);
+    strip->context_rule = context_rule;
+    gf_png_probe_strip(scratch->strips, strip, filtered, &probe);
     /* zlib takes most of the time. In noise it finds no more matches than the built-in encoder. */
     const bool repeated = gf_png_has_repeats(&probe);
     const bool try_zlib = repeated || scratch->strips->effort == GF_PNG_SMALL;
     const gf_png_rule rules[] = {gf_png_best_filter(&probe), GF_PNG_ADAPTIVE, GF_PNG_NONE};
+    /* Encode some rows from the middle of the strip, filtered by each rule. */
+    uint64_t rows = TRIAL_BYTES / row;
+    rows = rows < 2 ? 2 : rows;
+    rows = rows < strip->count ? rows : strip->count;
+    const int64_t from = (int64_t)((strip->count - rows) / 2), to = from + (int64_t)rows;
+    const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
+    const strip_variant variants[] = {{.filtered = filtered},
+                                      {.filtered = filtered, .matches = true}},
+                        *variant;
+    const gf_png_strip part = {.filtered = n, .last = true};
     size_t min = SIZE_MAX;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        size_t builtin;
-        const size_t zlib = strip_try_rule(scratch, strip, rules[i], try_zlib, &builtin);
-        if (builtin < min || zlib < min) {
-            min = builtin < zlib ? builtin : zlib;
+        gf_png_filter_rows(scratch, strip, rules[i], from, to, filtered);
+        const uint64_t bits = strip_plan_block(scratch, variants, 2, 0, n, &variant)->bits;
+        const size_t builtin = (size_t)(bits / 8);
+        size_t zlib = 0; /* it is not tried, or fails */
+        if (try_zlib || gf_deflate_has_repeats(scratch->simd, filtered, n))
+            zlib = strip_encode_zlib(scratch, &part, 0);
+        const size_t size = zlib && zlib < builtin ? zlib : builtin;
+        if (size < min) {
+            min = size;
             strip->rule = rules[i];
-            strip->zlib = repeated || zlib <= builtin + builtin / 64;
+            strip->zlib = repeated || (zlib && zlib <= builtin + builtin / 64);
         }
     }
 }

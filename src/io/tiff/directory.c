@@ -214,29 +214,12 @@ static gf_status reader_count(directory_reader *reader, gf_error *error) {
     return GF_OK;
 }
 
-/* Append the entry, which has been counted, with its value. */
-static gf_status reader_add(directory_reader *reader, gf_error *error) {
-    gf_tiff_list *list = reader->list;
-    const gf_ifd_entry *entry = &reader->entry;
-    const gf_tiff_entry copy = {reader->group, entry->tag, entry->type, entry->count, NULL};
-    if (!entry->inside)
-        return reader_fail(reader, error);
-    if (gf_tiff_list_add(list, &copy, error))
-        return GF_FAILED;
-    unsigned char *value = (unsigned char *)list->entries[list->count - 1].value;
-    if (!gf_ifd_read(&reader->ifd, value, entry->bytes, entry->value))
-        return reader_fail(reader, error);
-    /* Some writers give IPTC data, which consists of bytes, the type LONG. */
-    const size_t unit = entry->tag == TIFFTAG_RICHTIFFIPTC ? 1 : type_unit(entry->type);
-    gf_copy_order(value, value, entry->bytes / unit, unit, reader->ifd.little);
-    return GF_OK;
-}
-
 /* Read one directory. Note the offsets of those that it refers to. */
 static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
                                        gf_error *error) {
     enum { OFFSETS = 1 << TIFF_LONG | 1 << TIFF_IFD | 1 << TIFF_LONG8 | 1 << TIFF_IFD8 };
     const gf_ifd_entry *entry = &reader->entry;
+    gf_tiff_list *list = reader->list;
     gf_tiff_tags *tags = &reader->tags;
     if (!gf_ifd_start(&reader->ifd, reader->offsets[directory]))
         return reader_fail(reader, error);
@@ -251,15 +234,24 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
     (void)gf_ifd_start(&reader->ifd, reader->offsets[directory]);
     while (!status && reader_next(reader, directory)) {
         const unsigned target = directory_target(directory, entry->tag);
+        const gf_tiff_entry copy = {reader->group, entry->tag, entry->type, entry->count, NULL};
         if (target) {
             if (entry->type < 32 && OFFSETS >> entry->type & 1)
                 reader->offsets[target] = gf_ifd_integer(&reader->ifd, entry);
-        } else if (reader_takes(reader)) {
-            status = reader_add(reader, error);
-        } else {
+        } else if (!reader_takes(reader)) {
             tags->dropped |= reader->group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
                              : reader->group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
                                                                : 0;
+        } else if (!entry->inside) {
+            status = reader_fail(reader, error);
+        } else if (!(status = gf_tiff_list_add(list, &copy, error))) {
+            unsigned char *value = (unsigned char *)list->entries[list->count - 1].value;
+            /* Some writers give IPTC data, which consists of bytes, the type LONG. */
+            const size_t unit = entry->tag == TIFFTAG_RICHTIFFIPTC ? 1 : type_unit(entry->type);
+            if (gf_ifd_read(&reader->ifd, value, entry->bytes, entry->value))
+                gf_copy_order(value, value, entry->bytes / unit, unit, reader->ifd.little);
+            else
+                status = reader_fail(reader, error);
         }
     }
     return reader->ifd.cause.status && !status ? reader_fail(reader, error) : status;

@@ -337,20 +337,6 @@ static gf_status unit_decompress(gf_tiff_unit *unit, unsigned char *to, gf_error
 
 /* ---- Deflate --------------------------------------------------------------------------------- */
 
-/* Read a unit and start its decoder. */
-static gf_status deflate_start(gf_tiff_unit *unit, gf_error *error) {
-    if (unit_read_raw(unit, error))
-        return GF_FAILED;
-    const unsigned char *raw = unit->raw, *end = raw + unit->raw_size;
-    /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
-    if (unit->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 || (raw[1] & 32) != 0 ||
-        (raw[0] << 8 | raw[1]) % 31 != 0)
-        return unit_fail(unit, "invalid header of the Deflate data", error);
-    gf_inflate_start(unit->inflate, gf_isa_best());
-    gf_inflate_set_input(unit->inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
-    return GF_OK;
-}
-
 /* Check the end of the data. The checksum is also that of the rows of a tile that are not those of
  * the image. The last strip may contain rows after those of the image. */
 static gf_status deflate_check(const gf_tiff_unit *unit, gf_inflate_result result,
@@ -391,8 +377,17 @@ static gf_status units_inflate(gf_tiff_worker *worker, uint32_t count, gf_error 
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < count && !later.status; i++) {
         gf_tiff_unit *unit = &worker->units[i];
-        if (unit_is_sparse(unit) || deflate_start(unit, &later))
+        if (unit_is_sparse(unit) || unit_read_raw(unit, &later))
             continue;
+        const unsigned char *raw = unit->raw, *end = raw + unit->raw_size;
+        /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
+        if (unit->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 ||
+            (raw[1] & 32) != 0 || (raw[0] << 8 | raw[1]) % 31 != 0) {
+            (void)unit_fail(unit, "invalid header of the Deflate data", &later);
+            continue;
+        }
+        gf_inflate_start(unit->inflate, gf_isa_best());
+        gf_inflate_set_input(unit->inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
         inflate[used] = unit->inflate;
         outs[used] = (gf_inflate_out){unit->decoded, unit->decoded + bytes, unit->decoded, false};
         units[used++] = unit;

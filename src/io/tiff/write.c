@@ -242,20 +242,6 @@ static gf_status tiff_add_tags(tiff_sink *sink, const gf_tiff_entry *tags, size_
     return status;
 }
 
-static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, gf_error *error) {
-    uint32_t x[2] = {0}, y[2] = {0};
-    gf_resolution resolution;
-    if (!gf_metadata_resolution(items, &resolution) || !tiff_fraction(resolution.x, x) ||
-        !tiff_fraction(resolution.y, y))
-        return GF_OK;
-    const uint16_t unit = (uint16_t)resolution.unit;
-    const gf_tiff_entry tags[] = {
-        {GF_TIFF_RESOLUTION, TIFFTAG_XRESOLUTION, TIFF_RATIONAL, 1, x},
-        {GF_TIFF_RESOLUTION, TIFFTAG_YRESOLUTION, TIFF_RATIONAL, 1, y},
-        {GF_TIFF_RESOLUTION, TIFFTAG_RESOLUTIONUNIT, TIFF_SHORT, 1, &unit}};
-    return tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
-}
-
 /* Replace the tags of the metadata. */
 static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata, gf_error *error) {
     gf_metadata items = {0};
@@ -273,8 +259,17 @@ static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata,
         else if (groups)
             status = gf_tiff_list_read(&sink->list, item->data, item->size, groups, error);
     }
-    if (!status)
-        status = tiff_add_resolution(sink, &items, error);
+    uint32_t x[2] = {0}, y[2] = {0};
+    gf_resolution resolution;
+    if (!status && gf_metadata_resolution(&items, &resolution) && tiff_fraction(resolution.x, x) &&
+        tiff_fraction(resolution.y, y)) {
+        const uint16_t unit = (uint16_t)resolution.unit;
+        const gf_tiff_entry tags[] = {
+            {GF_TIFF_RESOLUTION, TIFFTAG_XRESOLUTION, TIFF_RATIONAL, 1, x},
+            {GF_TIFF_RESOLUTION, TIFFTAG_YRESOLUTION, TIFF_RATIONAL, 1, y},
+            {GF_TIFF_RESOLUTION, TIFFTAG_RESOLUTIONUNIT, TIFF_SHORT, 1, &unit}};
+        status = tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
+    }
     gf_metadata_clear(&items);
     return status;
 }
@@ -401,23 +396,6 @@ static void tiff_close(gf_sink *base) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static gf_status tiff_open_codec(tiff_sink *sink, const char *compression, gf_error *error) {
-    sink->codec = (tiff_codec)gf_codec_effort(&gf_tiff_codec, compression);
-    if (sink->codec == CODECS)
-        return gf_fail(error, GF_USAGE,
-                       "%s: unknown TIFF compression '%s'; use none, lzw, deflate or zstd",
-                       tiff_name(sink), compression);
-    if (sink->codec < CODEC_LZW)
-        return GF_OK;
-    const gf_status status = gf_tiff_load(tiff_name(sink), error);
-    return status || gf_libtiff.TIFFIsCODECConfigured(codec_tags[sink->codec])
-               ? status
-               : gf_fail(error, GF_USAGE,
-                         "%s: the installed libtiff cannot write %s; use --tiff-compression "
-                         "deflate or none",
-                         tiff_name(sink), compression);
-}
-
 /* Allocate the offsets and sizes of the strips, check the memory for a file that is held, and open
  * the encoder. */
 static gf_status tiff_open_encoder(tiff_sink *sink, const gf_sink_setup *setup, gf_error *error) {
@@ -475,9 +453,19 @@ static gf_status tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf
     sink->encoder.base.end_page = tiff_end_page;
     sink->associated = setup->metadata->associated_alpha;
     gf_tiff_strips_init(setup->format, gf_isa_best(), &sink->encoder.strips);
-    gf_status status;
-    if ((status = tiff_open_codec(sink, setup->compression, error)) ||
-        (status = tiff_set_metadata(sink, setup->metadata, error)) ||
+    sink->codec = (tiff_codec)gf_codec_effort(&gf_tiff_codec, setup->compression);
+    gf_status status = GF_OK;
+    if (sink->codec == CODECS)
+        status = gf_fail(error, GF_USAGE,
+                         "%s: unknown TIFF compression '%s'; use none, lzw, deflate or zstd",
+                         tiff_name(sink), setup->compression);
+    else if (sink->codec >= CODEC_LZW && !(status = gf_tiff_load(tiff_name(sink), error)) &&
+             !gf_libtiff.TIFFIsCODECConfigured(codec_tags[sink->codec]))
+        status = gf_fail(error, GF_USAGE,
+                         "%s: the installed libtiff cannot write %s; use --tiff-compression "
+                         "deflate or none",
+                         tiff_name(sink), setup->compression);
+    if (status || (status = tiff_set_metadata(sink, setup->metadata, error)) ||
         (status = tiff_open_encoder(sink, setup, error)) ||
         (sink->file.at == 0 && (status = tiff_put(sink, header, HEADER_BYTES, error))))
         tiff_close(&sink->encoder.base);
