@@ -30,6 +30,10 @@ static inline void gf_queue_check(gf_queue *queue, cudaError_t result, const cha
                     "cuda: %s: %s; use --backend cpu", what, cudaGetErrorString(result));
 }
 
+// Call a function of the CUDA runtime and note its result, unless an operation has failed.
+#define gf_queue_call(queue, what, call)                                                           \
+    ((queue)->status ? (void)0 : gf_queue_check(queue, call, what))
+
 // Note the failure of an operation, as gf_fail and gf_fail_memory.
 #define gf_queue_fail(queue, ...) ((queue)->status = gf_fail((queue)->error, __VA_ARGS__))
 #define gf_queue_fail_memory(queue, bytes, what)                                                   \
@@ -47,8 +51,7 @@ template <typename T> static T *gf_queue_new(gf_queue *queue, const char *what) 
 // thread, and the calling thread may be new.
 static inline void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream) {
     queue->stream = stream;
-    if (!queue->status)
-        gf_queue_check(queue, cudaSetDevice(device), "cudaSetDevice");
+    gf_queue_call(queue, "cudaSetDevice", cudaSetDevice(device));
 }
 
 // ---- copies and events --------------------------------------------------------------------------
@@ -56,21 +59,21 @@ static inline void gf_queue_move(gf_queue *queue, int device, cudaStream_t strea
 // Create a stream or an event on the current device, unless it exists. flags: of
 // cudaEventCreateWithFlags.
 static inline void gf_stream_create(cudaStream_t *stream, gf_queue *queue) {
-    if (!queue->status && !*stream)
-        gf_queue_check(queue, cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
-                       "cudaStreamCreate");
+    if (!*stream)
+        gf_queue_call(queue, "cudaStreamCreate",
+                      cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
 }
 
 static inline void gf_event_create(cudaEvent_t *event, unsigned flags, gf_queue *queue) {
-    if (!queue->status && !*event)
-        gf_queue_check(queue, cudaEventCreateWithFlags(event, flags), "cudaEventCreate");
+    if (!*event)
+        gf_queue_call(queue, "cudaEventCreate", cudaEventCreateWithFlags(event, flags));
 }
 
 // Copy bytes. what: for the message.
 static inline void gf_queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes,
                                  const char *what, cudaMemcpyKind kind = cudaMemcpyDefault) {
-    if (!queue->status && bytes)
-        gf_queue_check(queue, cudaMemcpyAsync(to, from, bytes, kind, queue->stream), what);
+    if (bytes)
+        gf_queue_call(queue, what, cudaMemcpyAsync(to, from, bytes, kind, queue->stream));
 }
 
 static inline void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes) {
@@ -82,35 +85,28 @@ static inline void gf_queue_download(gf_queue *queue, void *to, const void *from
 }
 
 static inline void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes) {
-    if (!queue->status && bytes)
-        gf_queue_check(queue, cudaMemsetAsync(memory, 0, bytes, queue->stream), "cudaMemset");
+    if (bytes)
+        gf_queue_call(queue, "cudaMemset", cudaMemsetAsync(memory, 0, bytes, queue->stream));
 }
 
 static inline void gf_queue_record(gf_queue *queue, cudaEvent_t event) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaEventRecord(event, queue->stream), "cudaEventRecord");
+    gf_queue_call(queue, "cudaEventRecord", cudaEventRecord(event, queue->stream));
 }
 
 // Let the operations after this one wait for an event.
 static inline void gf_queue_follow(gf_queue *queue, cudaEvent_t event) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaStreamWaitEvent(queue->stream, event, 0), "cudaStreamWaitEvent");
+    gf_queue_call(queue, "cudaStreamWaitEvent", cudaStreamWaitEvent(queue->stream, event, 0));
 }
 
 // Wait for all operations. what: for the message. The thread sleeps if the backend has made the
 // context, and spins in a context of the caller.
 static inline void gf_queue_synchronize(gf_queue *queue, const char *what) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaStreamSynchronize(queue->stream), what);
+    gf_queue_call(queue, what, cudaStreamSynchronize(queue->stream));
 }
 
 // The same for a long wait on a stream of the caller, also after an operation that failed: it
 // leaves the core to other threads.
-void gf_queue_finish(gf_queue *queue, const char *what);
-static inline void gf_queue_wait(gf_queue *queue, const char *what) {
-    if (!queue->status)
-        gf_queue_finish(queue, what);
-}
+void gf_queue_wait(gf_queue *queue, const char *what);
 
 // Clear the first `words` 8-byte words of each row by a kernel.
 void gf_clear_rows(const gf_rows &rows, uint32_t words, gf_queue *queue);
@@ -142,14 +138,13 @@ void gf_launch_any(const gf_launch &launch, gf_queue *queue);
 template <typename... Parameters, typename... Arguments>
 static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned block,
                              size_t shared, gf_queue *queue, const Arguments &...arguments) {
-    const auto launch = [&](Parameters... values) {
+    [&](Parameters... values) {
         void *const pointers[] = {&values...};
         const size_t sizes[] = {sizeof values...};
         gf_launch_any({reinterpret_cast<const void *>(kernel), grid, block, shared, pointers, sizes,
                        sizeof...(values)},
                       queue);
-    };
-    launch(arguments...);
+    }(arguments...);
 }
 
 // ---- sequences ----------------------------------------------------------------------------------

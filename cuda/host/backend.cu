@@ -2,7 +2,6 @@
 // buffers and device buffers, therefore uploads, kernels and downloads of different strips overlap.
 // Slots are assigned to the devices round-robin.
 #include "cuda/host/devices.cuh"
-#include "cuda/host/memory.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,35 +21,6 @@ static cudaError_t driver_find(const char *name, void **function) {
 #endif
 }
 
-static gf_status driver_open(gf_driver *driver, gf_error *error) {
-    const struct {
-        const char *name;
-        void **function;
-    } functions[] = {
-        {"cuPointerGetAttributes", reinterpret_cast<void **>(&driver->pointer_attributes)},
-        {"cuStreamGetCtx", reinterpret_cast<void **>(&driver->stream_context)},
-        {"cuCtxGetCurrent", reinterpret_cast<void **>(&driver->get_context)},
-        {"cuCtxSetCurrent", reinterpret_cast<void **>(&driver->set_context)},
-    };
-    cudaError_t result = cudaSuccess;
-    for (const auto &each : functions)
-        if (result == cudaSuccess)
-            result = driver_find(each.name, each.function);
-    return result == cudaSuccess ? GF_OK : devices_fail(error, "driver", result);
-}
-
-// Return whether the process uses the device already, in the context that the runtime shares.
-static bool devices_is_active(int device) {
-    CUresult (*get_state)(CUdevice, unsigned *, int *) = nullptr;
-    unsigned flags;
-    int active = 0;
-    if (driver_find("cuDevicePrimaryCtxGetState", reinterpret_cast<void **>(&get_state)) ==
-        cudaSuccess)
-        get_state(device, &flags, &active);
-    cudaGetLastError(); // clear the error of a driver without this function
-    return active;
-}
-
 static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_error *error) {
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, device);
@@ -63,8 +34,14 @@ static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_erro
             "use --backend cpu",
             device, properties.name, properties.major, properties.minor);
     // A waiting thread must sleep, because the decoder and the encoder need the CPU core. Leave the
-    // context of a caller as it is.
-    const bool active = devices_is_active(device);
+    // context of a caller, which the runtime shares, as it is.
+    CUresult (*get_state)(CUdevice, unsigned *, int *) = nullptr;
+    unsigned flags;
+    int active = 0;
+    if (driver_find("cuDevicePrimaryCtxGetState", reinterpret_cast<void **>(&get_state)) ==
+        cudaSuccess)
+        get_state(device, &flags, &active);
+    cudaGetLastError(); // clear the error of a driver without this function
     result = cudaSetDevice(device);
     if (result == cudaSuccess && !active)
         result = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
@@ -78,19 +55,32 @@ static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_erro
     return GF_OK;
 }
 
-static gf_status devices_count(int *present, gf_error *error) {
-    const cudaError_t result = cudaGetDeviceCount(present);
+// Count the devices, and find the functions of the driver.
+static gf_status devices_find(int *present, gf_driver *driver, gf_error *error) {
+    const struct {
+        const char *name;
+        void **function;
+    } functions[] = {
+        {"cuPointerGetAttributes", reinterpret_cast<void **>(&driver->pointer_attributes)},
+        {"cuStreamGetCtx", reinterpret_cast<void **>(&driver->stream_context)},
+        {"cuCtxGetCurrent", reinterpret_cast<void **>(&driver->get_context)},
+        {"cuCtxSetCurrent", reinterpret_cast<void **>(&driver->set_context)},
+    };
+    cudaError_t result = cudaGetDeviceCount(present);
     if (result != cudaSuccess)
         return devices_fail(error, "no usable NVIDIA driver or device", result);
-    return *present > 0 ? GF_OK : devices_fail(error, "no device", cudaErrorNoDevice);
+    if (*present <= 0)
+        return devices_fail(error, "no device", cudaErrorNoDevice);
+    for (const auto &each : functions)
+        if (result == cudaSuccess)
+            result = driver_find(each.name, each.function);
+    return result == cudaSuccess ? GF_OK : devices_fail(error, "driver", result);
 }
 
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error) {
     int present = 0;
-    gf_status status = devices_count(&present, error);
-    if (!status)
-        status = driver_open(&devices->driver, error);
+    gf_status status = devices_find(&present, &devices->driver, error);
     if (!status)
         status = gf_device_list_read(options->devices, present, &devices->own, error);
     if (status)
@@ -106,86 +96,74 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
 
 // ---- listing ------------------------------------------------------------------------------------
 
-static gf_status devices_describe(int index, gf_device *device, gf_error *error) {
-    cudaDeviceProp properties;
-    cudaError_t result = cudaGetDeviceProperties(&properties, index);
-    if (result != cudaSuccess)
-        return devices_fail(error, "cannot query the device", result);
-    *device = {};
-    device->index = static_cast<uint32_t>(index);
-    snprintf(device->name, sizeof device->name, "%.127s", properties.name);
-    snprintf(device->bus, sizeof device->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
-             properties.pciBusID, properties.pciDeviceID);
-    device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
-    device->multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount);
-    device->memory_bytes = properties.totalGlobalMem;
-    if (device->capability < min_capability)
-        return GF_OK;
-    // Free memory is available only from a device with a context: another process may hold the
-    // device in exclusive mode.
-    size_t free_bytes = 0, total = 0;
-    result = cudaSetDevice(index);
-    if (result == cudaSuccess)
-        result = cudaMemGetInfo(&free_bytes, &total);
-    cudaGetLastError();
-    device->usable = result == cudaSuccess;
-    device->free_bytes = device->usable ? free_bytes : 0;
-    return GF_OK;
-}
-
 gf_status gf_cuda_list(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
     int present = 0;
     gf_driver driver;
     *count = 0;
-    gf_status status = devices_count(&present, error);
-    if (!status)
-        status = driver_open(&driver, error);
+    const gf_status status = devices_find(&present, &driver, error);
     if (status)
         return status;
     const gf_caller_scope scope(driver);
-    for (int i = 0; i < present && static_cast<size_t>(i) < capacity && !status; i++)
-        status = devices_describe(i, &devices[i], error);
-    if (!status)
-        *count = static_cast<size_t>(present);
-    return status;
+    for (int i = 0; i < present && static_cast<size_t>(i) < capacity; i++) {
+        cudaDeviceProp properties;
+        cudaError_t result = cudaGetDeviceProperties(&properties, i);
+        if (result != cudaSuccess)
+            return devices_fail(error, "cannot query the device", result);
+        gf_device *device = &devices[i];
+        *device = {};
+        device->index = static_cast<uint32_t>(i);
+        snprintf(device->name, sizeof device->name, "%.127s", properties.name);
+        snprintf(device->bus, sizeof device->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
+                 properties.pciBusID, properties.pciDeviceID);
+        device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
+        device->multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount);
+        device->memory_bytes = properties.totalGlobalMem;
+        if (device->capability < min_capability)
+            continue;
+        // Free memory is available only from a device with a context: another process may hold the
+        // device in exclusive mode.
+        size_t free_bytes = 0, total = 0;
+        device->usable =
+            cudaSetDevice(i) == cudaSuccess && cudaMemGetInfo(&free_bytes, &total) == cudaSuccess;
+        device->free_bytes = device->usable ? free_bytes : 0;
+        cudaGetLastError();
+    }
+    *count = static_cast<size_t>(present);
+    return GF_OK;
 }
 
 // ---- memory and streams of the caller -----------------------------------------------------------
 
-// Find the range of an address.
-static void memory_find_range(const gf_cuda_devices *devices, const char *what, CUdeviceptr at,
-                              gf_memory_range *range, gf_queue *queue) {
-    unsigned type = 0, managed = 0;
-    const int own = devices->own.list[0];
-    int device = own;
-    size_t bytes = 0;
-    *range = {};
-    CUpointer_attribute attributes[] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
-    void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
-    const CUresult result = devices->driver.pointer_attributes(
-        sizeof attributes / sizeof attributes[0], attributes, values, at);
-    range->end = range->begin + bytes;
-    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
-        gf_queue_fail(queue, GF_USAGE,
-                      "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
-                      queue->name, what);
-    else if (!managed && device != own)
-        gf_queue_fail(queue, GF_USAGE,
-                      "%s: the %s is in memory of device %d; this engine uses device %d",
-                      queue->name, what, device, own);
-}
-
 void gf_cuda_check_memory(const gf_cuda_devices *devices, const char *what, const void *data,
                           size_t bytes, gf_memory_range *known, gf_queue *queue) {
-    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data), end = at + bytes;
+    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data);
     if (queue->status)
         return;
-    if (!known->bounded || at < known->begin || at >= known->end)
-        memory_find_range(devices, what, at, known, queue);
-    if (!queue->status && known->bounded && end > known->end)
+    if (!known->bounded || at < known->begin || at >= known->end) {
+        unsigned type = 0, managed = 0;
+        const int own = devices->own.list[0];
+        int device = own;
+        size_t size = 0;
+        *known = {};
+        CUpointer_attribute attributes[] = {
+            CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+            CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+            CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+        void *values[] = {&type, &managed, &device, &known->begin, &size, &known->bounded};
+        const CUresult result = devices->driver.pointer_attributes(
+            sizeof attributes / sizeof attributes[0], attributes, values, at);
+        known->end = known->begin + size;
+        if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
+            gf_queue_fail(
+                queue, GF_USAGE,
+                "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
+                queue->name, what);
+        else if (!managed && device != own)
+            gf_queue_fail(queue, GF_USAGE,
+                          "%s: the %s is in memory of device %d; this engine uses device %d",
+                          queue->name, what, device, own);
+    }
+    if (!queue->status && known->bounded && at + bytes > known->end)
         gf_queue_fail(queue, GF_USAGE,
                       "%s: the %s has %llu bytes, but its memory ends after %llu bytes",
                       queue->name, what, static_cast<unsigned long long>(bytes),

@@ -1,7 +1,6 @@
 // Images in device memory: checks of pointers and streams, memory of a job, and the queue of its
 // kernels and copies (gf_job_functions).
 #include "cuda/host/devices.cuh"
-#include "cuda/host/memory.cuh"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,13 +1,10 @@
 // Memory that grows: on a device, and page-locked on the host.
-#include "cuda/device.cuh"
-#include "cuda/host/memory.cuh"
+#include "cuda/host/devices.cuh"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 static constexpr size_t large_page = size_t{2} << 20;
-
-// ---- host memory --------------------------------------------------------------------------------
 
 // Return the bytes of the whole pages that hold `size` bytes.
 static size_t memory_page_bytes(size_t size) {
@@ -15,66 +12,53 @@ static size_t memory_page_bytes(size_t size) {
     return gf_divide_up(size, page) * page;
 }
 
-// Map memory, in huge pages if the system provides them. Returns NULL on failure.
-static unsigned char *memory_map(size_t bytes) {
-    // Map large_page bytes more, to align the start to a huge page.
-    void *pages = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED)
-        return nullptr;
-    unsigned char *begin = static_cast<unsigned char *>(pages);
-    const size_t unaligned =
-        (large_page - reinterpret_cast<uintptr_t>(pages) % large_page) % large_page;
-    if (unaligned)
-        munmap(begin, unaligned);
-    if (unaligned < large_page)
-        munmap(begin + unaligned + bytes, large_page - unaligned);
-    begin += unaligned;
-    (void)madvise(begin, bytes, MADV_HUGEPAGE); // a hint: small pages also work
-    // After a fork, the first process that writes to a page gets a copy. This process must keep the
-    // original pages, which are registered with the device.
-    (void)madvise(begin, bytes, MADV_DONTFORK);
-    return begin;
-}
-
 // Map memory and register it with the driver: for large sizes this takes less than half the time of
 // cudaHostAlloc.
 static void memory_take_host(gf_storage *memory, size_t size, gf_queue *queue) {
+    // Map large_page bytes more, to align the start to a huge page.
     const size_t bytes = memory_page_bytes(size);
-    memory->data = memory_map(bytes);
-    if (!memory->data) {
+    void *pages = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
         queue->status = gf_fail_memory(queue->error, "cuda", size, "strips");
-    } else if (cudaHostRegister(memory->data, bytes, cudaHostRegisterPortable) != cudaSuccess) {
+        return;
+    }
+    memory->data = static_cast<unsigned char *>(pages);
+    const size_t unaligned =
+        (large_page - reinterpret_cast<uintptr_t>(pages) % large_page) % large_page;
+    if (unaligned)
+        munmap(memory->data, unaligned);
+    if (unaligned < large_page)
+        munmap(memory->data + unaligned + bytes, large_page - unaligned);
+    memory->data += unaligned;
+    (void)madvise(memory->data, bytes, MADV_HUGEPAGE); // a hint: small pages also work
+    // After a fork, the first process that writes to a page gets a copy. This process must keep the
+    // original pages, which are registered with the device.
+    (void)madvise(memory->data, bytes, MADV_DONTFORK);
+    if (cudaHostRegister(memory->data, bytes, cudaHostRegisterPortable) != cudaSuccess) {
         // The limit on locked memory, or a failed device: the next CUDA call returns that error.
         cudaGetLastError();
         memory->kind = GF_MEMORY_PAGEABLE;
     }
 }
 
-// ---- any memory ---------------------------------------------------------------------------------
-
-static void memory_take_device(gf_storage *memory, size_t size, gf_queue *queue) {
+static void memory_take(gf_storage *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
     cudaError_t result = cudaSuccess;
-    if (memory->kind == GF_MEMORY_STREAM) {
+    *memory = gf_storage{nullptr, 0, kind};
+    if (kind == GF_MEMORY_HOST)
+        memory_take_host(memory, size, queue);
+    if (kind == GF_MEMORY_STREAM) {
         result = cudaMallocAsync(&memory->data, size, queue->stream);
         if (result == cudaErrorNotSupported) {
             cudaGetLastError();
             memory->kind = GF_MEMORY_DEVICE;
         }
     }
-    if (memory->kind != GF_MEMORY_STREAM)
+    if (memory->kind == GF_MEMORY_DEVICE || kind == GF_MEMORY_CLEARED)
         result = cudaMalloc(&memory->data, size);
     gf_queue_check(queue, result, "device memory");
-    if (memory->kind == GF_MEMORY_CLEARED)
+    if (kind == GF_MEMORY_CLEARED)
         gf_queue_clear(queue, memory->data, size);
-}
-
-static void memory_take(gf_storage *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
-    *memory = gf_storage{nullptr, 0, kind};
-    if (kind == GF_MEMORY_HOST)
-        memory_take_host(memory, size, queue);
-    else
-        memory_take_device(memory, size, queue);
     memory->size = queue->status ? 0 : size;
 }
 
@@ -105,14 +89,15 @@ void gf_memory_extend(gf_storage *memory, size_t size, size_t used, gf_queue *qu
     if (queue->status || size <= memory->size)
         return;
     memory_take(&larger, size + size / 4, GF_MEMORY_HOST, queue);
-    if (used) // wait for the copies to the old memory
+    if (used) { // wait for the copies to the old memory
         gf_queue_synchronize(queue, "copy of the file");
-    if (queue->status) {
-        gf_memory_free(&larger);
-        return;
+        if (!queue->status)
+            memcpy(larger.data, memory->data, used);
     }
-    if (used)
-        memcpy(larger.data, memory->data, used);
-    gf_memory_free(memory);
-    *memory = larger;
+    if (!queue->status) {
+        gf_storage old = *memory;
+        *memory = larger;
+        larger = old;
+    }
+    gf_memory_free(&larger);
 }

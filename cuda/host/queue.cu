@@ -11,7 +11,7 @@ extern "C" {
 static constexpr double spin_seconds = 1e-3; // of a wait, before the thread sleeps
 static constexpr long sleep_ns = 50000;
 
-void gf_queue_finish(gf_queue *queue, const char *what) {
+void gf_queue_wait(gf_queue *queue, const char *what) {
     const double began = gf_now();
     const struct timespec pause = {0, sleep_ns};
     cudaError_t result;
@@ -30,7 +30,6 @@ struct gf_recorded {
     cudaGraphNode_t node;
     cudaKernelNodeParams kernel;
     unsigned char *arguments; // their bytes
-    size_t size;
 };
 
 struct gf_sequence {
@@ -68,8 +67,22 @@ void gf_sequence_free(gf_sequence *sequence) {
     free(sequence);
 }
 
-// Copy the arguments of a launch, and return whether they or its grid differ from the copy.
-static bool sequence_set_arguments(gf_recorded *step, const gf_launch &launch) {
+// Record a launch: add its kernel to the graph, or update it there. Returns false if the sequence
+// cannot have it.
+static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
+    const uint32_t index = sequence->recorded++;
+    const bool first = !sequence->exec; // the first recording
+    if (sequence->failed || index >= (first ? max_steps : sequence->count))
+        return false;
+    gf_recorded *step = &sequence->steps[index];
+    if (first) {
+        size_t size = 0;
+        for (size_t i = 0; i < launch.count; i++)
+            size += launch.sizes[i];
+        step->arguments = static_cast<unsigned char *>(calloc(1, size));
+    }
+    if (!step->arguments || (!first && step->kernel.func != launch.kernel))
+        return false;
     const dim3 grid = step->kernel.gridDim;
     bool changed = grid.x != launch.grid.x || grid.y != launch.grid.y || grid.z != launch.grid.z ||
                    step->kernel.sharedMemBytes != launch.shared;
@@ -79,44 +92,23 @@ static bool sequence_set_arguments(gf_recorded *step, const gf_launch &launch) {
             memcpy(at, launch.arguments[i], launch.sizes[i]);
             changed = true;
         }
-    step->kernel.func = const_cast<void *>(launch.kernel);
-    step->kernel.gridDim = launch.grid;
-    step->kernel.blockDim = dim3(launch.block);
-    step->kernel.sharedMemBytes = static_cast<unsigned>(launch.shared);
-    step->kernel.kernelParams = const_cast<void **>(launch.arguments);
-    return changed;
-}
-
-// Record a launch. Returns false if the sequence cannot have it.
-static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
-    size_t size = 0;
-    if (sequence->failed)
-        return false;
-    for (size_t i = 0; i < launch.count; i++)
-        size += launch.sizes[i];
-    const uint32_t index = sequence->recorded++;
-    if (index >= max_steps)
-        return false;
-    gf_recorded *step = &sequence->steps[index];
-    if (sequence->exec) {
-        if (index >= sequence->count || step->kernel.func != launch.kernel || step->size != size)
-            return false;
-        if (!sequence_set_arguments(step, launch) ||
-            sequence_succeeds(
-                cudaGraphExecKernelNodeSetParams(sequence->exec, step->node, &step->kernel)))
-            return true;
-        sequence_fail(sequence); // the copy is newer than the graph
-        return false;
+    step->kernel = {const_cast<void *>(launch.kernel),
+                    launch.grid,
+                    dim3(launch.block),
+                    static_cast<unsigned>(launch.shared),
+                    const_cast<void **>(launch.arguments),
+                    nullptr};
+    if (first) {
+        sequence->count++;
+        return sequence_succeeds(cudaGraphAddKernelNode(&step->node, sequence->graph,
+                                                        index > 0 ? &step[-1].node : nullptr,
+                                                        index > 0 ? 1 : 0, &step->kernel));
     }
-    step->arguments = static_cast<unsigned char *>(calloc(1, size));
-    step->size = size;
-    if (!step->arguments)
-        return false;
-    sequence_set_arguments(step, launch);
-    const cudaGraphNode_t *previous = index > 0 ? &sequence->steps[index - 1].node : nullptr;
-    sequence->count++;
-    return sequence_succeeds(cudaGraphAddKernelNode(&step->node, sequence->graph, previous,
-                                                    index > 0 ? 1 : 0, &step->kernel));
+    if (!changed || sequence_succeeds(cudaGraphExecKernelNodeSetParams(sequence->exec, step->node,
+                                                                       &step->kernel)))
+        return true;
+    sequence_fail(sequence); // the copy is newer than the graph
+    return false;
 }
 
 bool gf_sequence_begin(gf_sequence **sequence, gf_queue *queue) {
@@ -178,14 +170,11 @@ void gf_launch_any(const gf_launch &launch, gf_queue *queue) {
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = launch.grid;
-    config.blockDim = dim3(launch.block);
-    config.dynamicSmemBytes = launch.shared;
-    config.stream = queue->stream;
-    config.attrs = &early;
     // Code for devices before sm_90 cannot wait for the stream: it is launched as usual.
-    config.numAttrs = gf_code_version(launch.kernel) >= 90 ? 1 : 0;
+    const cudaLaunchConfig_t config = {
+        launch.grid,   dim3(launch.block),
+        launch.shared, queue->stream,
+        &early,        gf_code_version(launch.kernel) >= 90 ? 1u : 0u};
     gf_queue_check(
         queue, cudaLaunchKernelExC(&config, launch.kernel, const_cast<void **>(launch.arguments)),
         queue->name);

@@ -1,6 +1,5 @@
 // Memory and a stream that an engine keeps for a caller, and copies through page-locked memory.
 #include "cuda/host/devices.cuh"
-#include "cuda/host/memory.cuh"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,21 +40,6 @@ static workspace_block *workspace_pop_block() {
     return block;
 }
 
-static void workspace_open(gf_cuda_devices *devices, gf_queue *queue) {
-    gf_cuda_workspace *workspace = gf_queue_new<gf_cuda_workspace>(queue, "a workspace");
-    if (!workspace)
-        return;
-    workspace->devices = devices;
-    devices->workspace = workspace;
-    pthread_mutex_lock(&host_memory.lock);
-    host_memory.workspaces++;
-    pthread_mutex_unlock(&host_memory.lock);
-    gf_stream_create(&workspace->stream, queue);
-    // Both allocate page-locked memory, which takes milliseconds: not when the first files wait.
-    gf_png_decoder_open(devices, 1, queue);
-    gf_png_encoder_open(devices, queue);
-}
-
 void gf_cuda_workspace_free(gf_cuda_workspace *workspace) {
     if (!workspace)
         return;
@@ -79,13 +63,25 @@ static gf_status workspace_get(void *state, size_t size, void **memory, void **s
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     const gf_caller_scope scope(devices, &queue);
-    if (!devices->workspace)
-        workspace_open(devices, &queue);
-    if (queue.status)
-        return queue.status;
-    gf_memory_grow(&devices->workspace->memory, size, GF_MEMORY_DEVICE, &queue);
-    *memory = devices->workspace->memory.data;
-    *stream = devices->workspace->stream;
+    gf_cuda_workspace *workspace = devices->workspace;
+    if (!workspace) {
+        workspace = gf_queue_new<gf_cuda_workspace>(&queue, "a workspace");
+        if (!workspace)
+            return queue.status;
+        workspace->devices = devices;
+        devices->workspace = workspace;
+        pthread_mutex_lock(&host_memory.lock);
+        host_memory.workspaces++;
+        pthread_mutex_unlock(&host_memory.lock);
+        gf_stream_create(&workspace->stream, &queue);
+        // Both allocate page-locked memory, which takes milliseconds: not when the first files
+        // wait.
+        gf_png_decoder_open(devices, 1, &queue);
+        gf_png_encoder_open(devices, &queue);
+    }
+    gf_memory_grow(&workspace->memory, size, GF_MEMORY_DEVICE, &queue);
+    *memory = workspace->memory.data;
+    *stream = workspace->stream;
     return queue.status;
 }
 

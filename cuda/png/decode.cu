@@ -1,6 +1,5 @@
 // PNG decoder on a device: windows of files, and files that the CPU decodes.
 #include "cuda/host/devices.cuh"
-#include "cuda/host/memory.cuh"
 #include "cuda/png/decode.cuh"
 
 #include <stdlib.h>
@@ -360,7 +359,7 @@ static void decoder_run_window(gf_decoder_call *call) {
         decoder_upload_piece(call, buffer);
     if (!queue->status && call->images)
         decoder_queue_window(call);
-    gf_queue_finish(queue, "kernel execution");
+    gf_queue_wait(queue, "kernel execution");
     if (!queue->status)
         decoder_judge(call);
 }

@@ -1,6 +1,5 @@
 // PNG encoder on a device: windows of strips, strips that the CPU encodes, and delivery.
 #include "cuda/host/devices.cuh"
-#include "cuda/host/memory.cuh"
 #include "cuda/png/encode.cuh"
 
 #include <stdlib.h>
@@ -441,7 +440,7 @@ static void encoder_run(gf_encoder_call *call) {
     const uint32_t max = static_cast<uint32_t>(most < PNG_MAX_STRIPS ? most : PNG_MAX_STRIPS);
     while (call->image < from->count && !call->queue.status)
         encoder_run_window(call, max);
-    gf_queue_finish(&call->queue, "kernel execution");
+    gf_queue_wait(&call->queue, "kernel execution");
     size_t at = 0; // in the encoder's memory, which holds the files one after another
     for (uint64_t i = 0; i < from->count && !call->queue.status; i++)
         if (!from->out[i].data) {
