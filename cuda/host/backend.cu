@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <algorithm>
+
 struct gf_strip_policy {
     static constexpr uint64_t bytes = uint64_t{4} << 20;
     static constexpr uint64_t max_bytes = uint64_t{16} << 20;    // limit for large images
@@ -35,28 +37,18 @@ struct gf_cuda_timeline {
     double busy[GF_STAGE_COUNT];
 };
 
-// Start a timeline at zero. queue: of the stream that computes the first strip of its device.
-static void timeline_start(gf_cuda_timeline *timeline, gf_queue *queue) {
-    *timeline = gf_cuda_timeline{timeline->origin, {}, {}};
-    gf_event_create(&timeline->origin, cudaEventDefault, queue);
-    gf_queue_record(queue, timeline->origin);
-}
-
 // Add the time between two completed events, except the part already counted: strips overlap, and a
 // strip may have waited for the copy of the previous one. Call it in strip order.
 static void timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t from,
                          cudaEvent_t to, gf_queue *queue) {
     float start = 0, end = 0; // ms
     double *until = &timeline->until[stage];
-    if (queue->status)
-        return;
-    cudaError_t result = cudaEventElapsedTime(&start, timeline->origin, from);
-    if (result == cudaSuccess)
-        result = cudaEventElapsedTime(&end, timeline->origin, to);
-    gf_queue_check(queue, result, "cudaEventElapsedTime");
+    gf_queue_call(queue, "cudaEventElapsedTime",
+                  cudaEventElapsedTime(&start, timeline->origin, from));
+    gf_queue_call(queue, "cudaEventElapsedTime", cudaEventElapsedTime(&end, timeline->origin, to));
     if (queue->status || end * 1e-3 <= *until)
         return;
-    timeline->busy[stage] += end * 1e-3 - (start * 1e-3 > *until ? start * 1e-3 : *until);
+    timeline->busy[stage] += end * 1e-3 - std::max(start * 1e-3, *until);
     *until = end * 1e-3;
 }
 
@@ -91,32 +83,17 @@ struct gf_cuda {
     gf_storage ring;
 };
 
-// Free device memory, for a smaller image or another process. Host memory is kept, because pinning
-// memory is slow.
-static void cuda_free_device(gf_cuda *cuda) {
+// Free device memory, for a smaller image or another process, or everything. Host memory is
+// otherwise kept, because pinning memory is slow.
+static void cuda_free(gf_cuda *cuda, bool everything) {
     for (gf_cuda_slot &context : cuda->contexts) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
         for (gf_storage &memory : context.memory)
             gf_memory_free(&memory);
-    }
-    for (int i = 0; i < cuda->devices.own.count; i++) {
-        cudaSetDevice(cuda->devices.own.list[i]);
-        gf_memory_free(&cuda->states[i]);
-        gf_memory_free(&cuda->constants[i]);
-    }
-    cudaGetLastError(); // clear the error that was reported before
-}
-
-static void cuda_close(void *state) {
-    gf_cuda *cuda = static_cast<gf_cuda *>(state);
-    const gf_caller_scope scope(cuda->devices.driver);
-    cuda_free_device(cuda);
-    for (gf_cuda_slot &context : cuda->contexts) {
-        if (!context.stream)
+        if (!everything)
             continue;
-        cudaSetDevice(context.device);
         for (gf_storage &host : context.host)
             gf_memory_free(&host);
         for (cudaEvent_t event : context.events)
@@ -126,14 +103,23 @@ static void cuda_close(void *state) {
     }
     for (int i = 0; i < cuda->devices.own.count; i++) {
         cudaSetDevice(cuda->devices.own.list[i]);
-        if (cuda->timelines[i].origin)
+        gf_memory_free(&cuda->states[i]);
+        gf_memory_free(&cuda->constants[i]);
+        if (everything && cuda->timelines[i].origin)
             cudaEventDestroy(cuda->timelines[i].origin);
     }
+    cudaGetLastError(); // clear the error of a failed device, or that was reported before
+}
+
+static void cuda_close(void *state) {
+    gf_cuda *cuda = static_cast<gf_cuda *>(state);
+    const gf_caller_scope scope(cuda->devices.driver);
+    cuda_free(cuda, true);
     gf_memory_free(&cuda->ring);
     gf_png_encoder_free(cuda->devices.encoder);
     gf_png_decoder_free(cuda->devices.decoder);
     gf_cuda_workspace_free(cuda->devices.workspace);
-    cudaGetLastError(); // clear the error of a failed device
+    cudaGetLastError();
     free(cuda);
 }
 
@@ -143,21 +129,16 @@ static gf_status cuda_open(const gf_engine_options *options, void **state, gf_er
     gf_cuda *cuda = static_cast<gf_cuda *>(calloc(1, sizeof *cuda));
     if (!cuda)
         return gf_fail_memory(error, "cuda", sizeof *cuda, "the backend");
-    gf_status status = gf_cuda_start(options, &cuda->devices, error);
-    if (status) {
+    const gf_status status = gf_cuda_start(options, &cuda->devices, error);
+    if (status)
         free(cuda);
-        return status;
-    }
-    *state = cuda;
-    return GF_OK;
+    else
+        *state = cuda;
+    return status;
 }
 
 static void cuda_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "%s", static_cast<const gf_cuda *>(state)->devices.names);
-}
-
-static uint64_t cuda_clamp(uint64_t value, uint64_t min, uint64_t max) {
-    return value < min ? min : value > max ? max : value;
 }
 
 static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
@@ -166,11 +147,11 @@ static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
         static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.own.count);
     gf_strip_request request = {};
     request.bytes = plan->has_payload ? gf_strip_policy::payload_bytes
-                                      : cuda_clamp(image / 64, gf_strip_policy::bytes,
+                                      : std::clamp(image / 64, gf_strip_policy::bytes,
                                                    gf_strip_policy::max_bytes);
     // Pinning memory is slow: limit it by the size of the image.
     request.halos = 8;
-    request.max = cuda_clamp(image / 16, gf_strip_policy::halo_bytes / 16,
+    request.max = std::clamp(image / 16, gf_strip_policy::halo_bytes / 16,
                              gf_strip_policy::halo_bytes * devices);
     request.pieces = 1;
     request.slots =
@@ -190,8 +171,7 @@ struct gf_cuda_run {
 
 // Return the number of devices that have a slot.
 static uint32_t cuda_used_devices(const gf_cuda_run *run) {
-    const uint32_t count = static_cast<uint32_t>(run->cuda->devices.own.count);
-    return count < run->job.slots ? count : run->job.slots;
+    return std::min(static_cast<uint32_t>(run->cuda->devices.own.count), run->job.slots);
 }
 
 // Clear the state of the filter and upload the constants of the plan on all devices.
@@ -259,13 +239,16 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
                    GF_MEMORY_HOST, &queue);
     for (uint32_t i = 0; i < job->slots; i++)
         cuda_prepare_slot(run, &slots[i], i, &queue);
-    // Slot i < devices is the first slot of device i and computes its first strip.
+    // Start the timelines at zero. Slot i < devices is the first slot of device i and computes its
+    // first strip.
     for (uint32_t i = 0; i < cuda_used_devices(run); i++) {
         gf_queue_move(&queue, cuda->contexts[i].device, cuda->contexts[i].stream);
-        timeline_start(&cuda->timelines[i], &queue);
+        cuda->timelines[i] = gf_cuda_timeline{cuda->timelines[i].origin, {}, {}};
+        gf_event_create(&cuda->timelines[i].origin, cudaEventDefault, &queue);
+        gf_queue_record(&queue, cuda->timelines[i].origin);
     }
     if (queue.status) {
-        cuda_free_device(cuda);
+        cuda_free(cuda, false);
         free(run);
         return queue.status;
     }
@@ -279,23 +262,6 @@ static gf_queue cuda_queue_of(const gf_cuda_run *run, const gf_cuda_slot *contex
     gf_queue queue = gf_queue_on(nullptr, run->job.plan->filter->info.name, error);
     gf_queue_move(&queue, context->device, context->stream);
     return queue;
-}
-
-// Make a strip wait for the previous strip. If that strip was computed on another device, copy the
-// state.
-static void cuda_wait_for_previous(const gf_cuda_run *run, const gf_cuda_slot *context,
-                                   gf_queue *queue) {
-    const gf_cuda_slot *previous = run->previous;
-    if (!run->job.plan->ordered || !previous)
-        return;
-    gf_queue_follow(queue, previous->events[GF_CUDA_COMPUTED]);
-    if (!queue->status && previous->device != context->device)
-        gf_queue_check(
-            queue,
-            cudaMemcpyPeerAsync(run->cuda->states[context->index].data, context->device,
-                                run->cuda->states[previous->index].data, previous->device,
-                                static_cast<size_t>(run->job.plan->state_bytes), context->stream),
-            "cudaMemcpyPeerAsync");
 }
 
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
@@ -317,7 +283,17 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         gf_queue_upload(&queue, strip.in[i].data, slot->in[i].data,
                         static_cast<size_t>(strip.in[i].rows) * strip.in[i].stride);
     gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
-    cuda_wait_for_previous(run, context, &queue);
+    // Wait for the previous strip. If it was computed on another device, copy the state.
+    if (plan->ordered && run->previous) {
+        const gf_cuda_slot *previous = run->previous;
+        gf_queue_follow(&queue, previous->events[GF_CUDA_COMPUTED]);
+        if (previous->device != context->device)
+            gf_queue_call(
+                &queue, "cudaMemcpyPeerAsync",
+                cudaMemcpyPeerAsync(strip.state, context->device,
+                                    run->cuda->states[previous->index].data, previous->device,
+                                    static_cast<size_t>(plan->state_bytes), context->stream));
+    }
     gf_queue_record(&queue, context->events[GF_CUDA_READY]);
     gf_filter_kernels(plan->filter)
         ->launch(plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
@@ -332,28 +308,6 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     return queue.status;
 }
 
-// Download the rest of a payload. Its head contains the size.
-static void cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *context,
-                              const gf_slot *slot, gf_queue *queue) {
-    const size_t head = run->head_bytes;
-    if (queue->status)
-        return;
-    const size_t used = run->job.plan->filter->payload->used(run->job.plan, slot->payload_buffer);
-    // Check the size: a wrong one would overwrite other memory.
-    if (used < head || used > run->sizes[GF_CUDA_PAYLOAD]) {
-        gf_queue_fail(queue, GF_NO_BACKEND,
-                      "cuda: the device returned an invalid sample count; use --backend cpu");
-        return;
-    }
-    gf_queue_record(queue, context->events[GF_CUDA_STARTED]);
-    gf_queue_download(queue, slot->payload_buffer + head,
-                      context->memory[GF_CUDA_PAYLOAD].data + head, used - head);
-    gf_queue_record(queue, context->events[GF_CUDA_DOWNLOADED]);
-    gf_queue_synchronize(queue, "download");
-    timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING,
-                 context->events[GF_CUDA_STARTED], context->events[GF_CUDA_DOWNLOADED], queue);
-}
-
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     static const struct {
         gf_stage stage;
@@ -363,13 +317,28 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
                      {GF_DOWNLOADING, GF_CUDA_COMPUTED, GF_CUDA_DOWNLOADED}};
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
+    gf_cuda_timeline *timeline = &run->cuda->timelines[context->index];
+    const cudaEvent_t *events = context->events;
     gf_queue queue = cuda_queue_of(run, context, error);
     gf_queue_synchronize(&queue, "kernel execution");
     for (const auto &interval : intervals)
-        timeline_add(&run->cuda->timelines[context->index], interval.stage,
-                     context->events[interval.from], context->events[interval.to], &queue);
-    if (run->head_bytes)
-        cuda_wait_payload(run, context, slot, &queue);
+        timeline_add(timeline, interval.stage, events[interval.from], events[interval.to], &queue);
+    const size_t head = run->head_bytes;
+    if (queue.status || !head)
+        return queue.status;
+    // Download the rest of the payload. Its head contains the size. Check that: a wrong one would
+    // overwrite other memory.
+    const size_t used = run->job.plan->filter->payload->used(run->job.plan, slot->payload_buffer);
+    if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
+        return gf_fail(error, GF_NO_BACKEND,
+                       "cuda: the device returned an invalid sample count; use --backend cpu");
+    gf_queue_record(&queue, events[GF_CUDA_STARTED]);
+    gf_queue_download(&queue, slot->payload_buffer + head,
+                      context->memory[GF_CUDA_PAYLOAD].data + head, used - head);
+    gf_queue_record(&queue, events[GF_CUDA_DOWNLOADED]);
+    gf_queue_synchronize(&queue, "download");
+    timeline_add(timeline, GF_DOWNLOADING, events[GF_CUDA_STARTED], events[GF_CUDA_DOWNLOADED],
+                 &queue);
     return queue.status;
 }
 
@@ -383,32 +352,27 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     }
 }
 
-static void cuda_collect_one(const gf_cuda_run *run, int index, void *total, gf_queue *queue) {
-    const gf_cuda *cuda = run->cuda;
-    gf_queue_move(queue, cuda->devices.own.list[index], cudaStreamPerThread);
-    gf_queue_download(queue, total, cuda->states[index].data,
-                      static_cast<size_t>(run->job.plan->state_bytes));
-    gf_queue_synchronize(queue, "download");
-}
-
 static gf_status cuda_collect(void *state, void *total, gf_error *error) {
     const gf_cuda_run *run = static_cast<const gf_cuda_run *>(state);
     const gf_plan *plan = run->job.plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
+    const gf_cuda_devices *devices = &run->cuda->devices;
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
-    if (plan->ordered) {
-        cuda_collect_one(run, run->previous->index, total, &queue);
-        return queue.status;
-    }
-    void *part = malloc(bytes);
+    // An ordered state has passed through all strips.
+    void *part = plan->ordered ? total : malloc(bytes);
     if (!part)
         return gf_fail_memory(error, "cuda", bytes, "the state");
-    for (int i = 0; i < run->cuda->devices.own.count && !queue.status; i++) {
-        cuda_collect_one(run, i, part, &queue);
-        if (!queue.status)
+    for (int i = 0; i < devices->own.count && !queue.status; i++) {
+        if (plan->ordered && i != run->previous->index)
+            continue;
+        gf_queue_move(&queue, devices->own.list[i], cudaStreamPerThread);
+        gf_queue_download(&queue, part, run->cuda->states[i].data, bytes);
+        gf_queue_synchronize(&queue, "download");
+        if (!queue.status && !plan->ordered)
             plan->filter->measure->merge(plan, total, part);
     }
-    free(part);
+    if (!plan->ordered)
+        free(part);
     return queue.status;
 }
 
