@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include <algorithm>
+
 // The kernels access 16 bytes at a time. Rows with another alignment are copied.
 static constexpr size_t unit_bytes = 16;
 
@@ -13,47 +15,48 @@ static constexpr size_t unit_bytes = 16;
 static constexpr unsigned copy_threads = 128;
 
 struct gf_copy_args {
-    unsigned char *to;
-    const unsigned char *from;
-    size_t to_stride, from_stride, bytes; // bytes: per row
+    gf_out_pixels to;
+    gf_pixels from;
+    size_t bytes; // per row
     uint64_t rows;
 };
-
-// Return the 16 bytes from byte `skip` of two vectors, 0 < skip < 16.
-GF_DEVICE uint4 copy_shift(const uint4 &a, const uint4 &b, uint32_t skip) {
-    const uint32_t bits = skip % 4 * 8;
-    uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-    if (skip & 8)
-#pragma unroll
-        for (int i = 0; i < 6; i++)
-            w[i] = w[i + 2];
-    if (skip & 4)
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            w[i] = w[i + 1];
-    return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits),
-                      __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits));
-}
 
 // Copy rows of any alignment. cudaMemcpy2DAsync takes twice as long.
 // Grid: x = pieces of a row, y = rows, strided. Block: 128 threads. A thread writes one aligned
 // unit of 16 bytes from two aligned loads; the second one hits the L1 cache. Bytes before the
 // first unit and after the last one are copied singly; loads stay inside the row except for the
-// unit that holds its first byte. Shared memory: none. Registers: 28 (sm_90).
+// unit that holds its first byte. Shared memory: none. Registers: 30 (sm_90).
 __global__ void __launch_bounds__(copy_threads) copy_rows(const gf_copy_args a) {
     gf_wait_for_stream();
     const size_t unit = static_cast<size_t>(blockIdx.x) * copy_threads + threadIdx.x;
     for (uint64_t y = blockIdx.y; y < a.rows; y += gridDim.y) {
-        unsigned char *to = a.to + y * a.to_stride;
-        const unsigned char *from = a.from + y * a.from_stride;
+        unsigned char *to = static_cast<unsigned char *>(a.to.data) + y * a.to.stride;
+        const unsigned char *from =
+            static_cast<const unsigned char *>(a.from.data) + y * a.from.stride;
         const size_t head = -reinterpret_cast<uintptr_t>(to) % unit_bytes;
         const size_t begin = head + unit * unit_bytes;
         const uint32_t skip = reinterpret_cast<uintptr_t>(from + begin) % unit_bytes;
         const uint4 *units = reinterpret_cast<const uint4 *>(from + begin - skip);
         if (begin + 2 * unit_bytes - skip <= a.bytes) {
-            const uint4 first = units[0];
-            *reinterpret_cast<uint4 *>(to + begin) =
-                skip ? copy_shift(first, units[1], skip) : first;
+            uint4 v = units[0];
+            if (skip) { // the 16 bytes from byte `skip` of two vectors
+                uint32_t w[8];
+                gf_unpack(v, w);
+                gf_unpack(units[1], w + 4);
+                if (skip & 8)
+#pragma unroll
+                    for (int i = 0; i < 6; i++)
+                        w[i] = w[i + 2];
+                if (skip & 4)
+#pragma unroll
+                    for (int i = 0; i < 5; i++)
+                        w[i] = w[i + 1];
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    w[i] = __funnelshift_r(w[i], w[i + 1], skip % 4 * 8);
+                v = gf_vector_of(w);
+            }
+            *reinterpret_cast<uint4 *>(to + begin) = v;
         } else {
             for (size_t i = begin; i < begin + unit_bytes && i < a.bytes; i++)
                 to[i] = from[i];
@@ -67,16 +70,8 @@ __global__ void __launch_bounds__(copy_threads) copy_rows(const gf_copy_args a) 
 // row: bytes.
 static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t rows,
                           gf_queue *queue) {
-    const uint64_t units = gf_divide_up(row, unit_bytes), max_rows = 65535;
-    const gf_copy_args args = {static_cast<unsigned char *>(to.data),
-                               static_cast<const unsigned char *>(from.data),
-                               to.stride,
-                               from.stride,
-                               row,
-                               rows};
-    const dim3 grid(static_cast<unsigned>(gf_divide_up(units, copy_threads)),
-                    static_cast<unsigned>(rows < max_rows ? rows : max_rows));
-    gf_launch_kernel(copy_rows, grid, copy_threads, 0, queue, args);
+    const dim3 grid(gf_blocks(row, unit_bytes * copy_threads), gf_blocks(rows, 1, 65535));
+    gf_launch_kernel(copy_rows, grid, copy_threads, 0, queue, gf_copy_args{to, from, row, rows});
 }
 
 // ---- jobs ---------------------------------------------------------------------------------------
@@ -92,23 +87,19 @@ struct gf_job_block {
     gf_sequence *sequences[2][2];
 };
 
-// Sizes of the measurements of a run, in bytes. In memory they follow each other; the host has only
-// the head of the payload.
-struct gf_job_sizes {
-    size_t records, state, head, payload;
-};
-
 // Measurements of one run, on the device and on the host.
 struct gf_job_part {
     gf_device_part base; // first member
     gf_job_part *next;   // in the job's list of unused parts
     uint64_t rows;       // capacity
-    gf_job_sizes sizes;  // of that capacity
+    // Sizes of that capacity, in bytes. In memory they follow each other; the host has only the
+    // head of the payload.
+    size_t record_bytes, state_bytes, head_bytes, payload_bytes;
     gf_storage device, host;
-    void *payload;        // host memory for a whole payload
-    size_t payload_bytes; // size of that memory
-    cudaEvent_t ready;    // computed; once fetched: everything but the payload is in host memory
-    uint64_t used;        // rows of the run
+    void *payload;       // host memory for a whole payload
+    size_t payload_size; // of that memory
+    cudaEvent_t ready;   // computed; once fetched: everything but the payload is in host memory
+    uint64_t used;       // rows of the run
     bool fetched;
 };
 
@@ -157,19 +148,6 @@ static size_t job_filter_scratch(const gf_plan *plan) {
                : 0;
 }
 
-static void job_free_blocks(gf_cuda_job *job) {
-    while (job->blocks) {
-        gf_job_block *block = job->blocks;
-        job->blocks = block->next;
-        gf_memory_free(&block->memory);
-        gf_memory_free(&block->staged);
-        for (auto &sequences : block->sequences)
-            for (gf_sequence *sequence : sequences)
-                gf_sequence_free(sequence);
-        free(block);
-    }
-}
-
 // Return a new block; NULL after a failure.
 static gf_job_block *job_add_block(gf_cuda_job *job, uintptr_t key, gf_queue *queue) {
     gf_job_block *block = gf_queue_new<gf_job_block>(queue, "a job");
@@ -192,9 +170,16 @@ static void job_close(void *state) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
     gf_queue queue = gf_queue_on(nullptr, job->filter->info.name, nullptr);
     const gf_caller_scope scope(job->devices, &queue);
-    job_free_blocks(job);
-    while (job->unused) {
-        gf_job_part *part = job->unused;
+    while (gf_job_block *block = job->blocks) {
+        job->blocks = block->next;
+        gf_memory_free(&block->memory);
+        gf_memory_free(&block->staged);
+        for (auto &sequences : block->sequences)
+            for (gf_sequence *sequence : sequences)
+                gf_sequence_free(sequence);
+        free(block);
+    }
+    while (gf_job_part *part = job->unused) {
         job->unused = part->next;
         gf_memory_free(&part->device);
         gf_memory_free(&part->host);
@@ -207,16 +192,6 @@ static void job_close(void *state) {
         cudaStreamDestroy(job->own);
     cudaGetLastError(); // clear the error of a failed device
     free(job);
-}
-
-// Compute the offsets in the memory of a block.
-static void job_set_offsets(gf_cuda_job *job) {
-    const gf_plan *before = job->plan->measure_first;
-    const size_t own = job_filter_scratch(job->plan), first = job_filter_scratch(before);
-    job->records_at = gf_align(own > first ? own : first);
-    const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
-    job->constants_at = job->records_at + gf_align(records);
-    job->block_bytes = job->constants_at + gf_align(job->plan->constant_bytes);
 }
 
 static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *plan, void **out,
@@ -235,8 +210,13 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     const gf_caller_scope scope(job->devices, &queue);
     gf_stream_create(&job->own, &queue);
     queue.stream = job->own;
-    if (!queue.status)
-        job_set_offsets(job);
+    if (!queue.status) {
+        const gf_plan *before = plan->measure_first;
+        job->records_at = gf_align(std::max(job_filter_scratch(plan), job_filter_scratch(before)));
+        const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
+        job->constants_at = job->records_at + gf_align(records);
+        job->block_bytes = job->constants_at + gf_align(plan->constant_bytes);
+    }
     job_add_block(job, unused_stream, &queue);
     gf_queue_synchronize(&queue, "device memory"); // the caller's streams do not wait for this one
     if (queue.status)
@@ -313,18 +293,6 @@ static void job_check_images(gf_job_run *run, uint64_t index) {
 
 // ---- measurements -------------------------------------------------------------------------------
 
-// Return the sizes of the measurements of `rows` rows.
-static gf_job_sizes job_sizes(const gf_cuda_job *job, uint64_t rows) {
-    gf_job_sizes sizes = {};
-    sizes.records = gf_align(static_cast<size_t>(rows) * job->plan->record);
-    sizes.state = gf_align(static_cast<size_t>(job->plan->state_bytes));
-    if (job->plan->has_payload) {
-        sizes.head = job->filter->payload->bytes(job->plan, 0);
-        sizes.payload = gf_align(job->filter->payload->bytes(job->plan, rows));
-    }
-    return sizes;
-}
-
 // Start to copy the measurements, except the payload, to the host, and then to clear the state: the
 // memory is ready for the next run.
 static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
@@ -332,24 +300,17 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
     if (part->fetched)
         return GF_OK;
-    const gf_job_sizes &sizes = part->sizes;
-    const size_t records = static_cast<size_t>(part->used) * job->plan->record;
     gf_queue queue = gf_queue_on(job->own, job->filter->info.name, error);
     const gf_caller_scope scope(job->devices, &queue);
     gf_queue_follow(&queue, part->ready);
-    gf_queue_download(&queue, part->host.data, part->device.data, records);
-    gf_queue_download(&queue, part->host.data + sizes.records, part->device.data + sizes.records,
-                      sizes.state + sizes.head);
-    gf_queue_clear(&queue, part->device.data + sizes.records, sizes.state);
+    gf_queue_download(&queue, part->host.data, part->device.data,
+                      static_cast<size_t>(part->used) * job->plan->record);
+    gf_queue_download(&queue, part->host.data + part->record_bytes,
+                      part->device.data + part->record_bytes, part->state_bytes + part->head_bytes);
+    gf_queue_clear(&queue, part->device.data + part->record_bytes, part->state_bytes);
     gf_queue_record(&queue, part->ready);
     part->fetched = !queue.status;
     return queue.status;
-}
-
-// Wait until a part is computed; once fetched: until everything but the payload is in host memory.
-static void job_wait_part(const gf_job_part *part, gf_queue *queue) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaEventSynchronize(part->ready), "kernel execution");
 }
 
 static void job_release(void *state, gf_device_part *base) {
@@ -359,7 +320,7 @@ static void job_release(void *state, gf_device_part *base) {
     const gf_caller_scope scope(job->devices, &queue);
     // Errors are reported by job_wait.
     queue.status = job_fetch(job, base, nullptr);
-    job_wait_part(part, &queue);
+    gf_queue_call(&queue, "kernel execution", cudaEventSynchronize(part->ready));
     if (queue.status)
         part->rows = 0; // not cleared: too small for any run
     part->next = job->unused;
@@ -382,10 +343,16 @@ static void job_take_part(gf_job_run *run) {
     gf_job_part *part = gf_queue_new<gf_job_part>(queue, "a measurement");
     if (!part)
         return;
-    const gf_job_sizes sizes = job_sizes(job, rows);
-    const size_t measured = sizes.records + sizes.state;
-    gf_memory_grow(&part->device, measured + sizes.payload, GF_MEMORY_CLEARED, queue);
-    gf_memory_grow(&part->host, measured + sizes.head, GF_MEMORY_HOST, queue);
+    const gf_plan *plan = job->plan;
+    part->record_bytes = gf_align(static_cast<size_t>(rows) * plan->record);
+    part->state_bytes = gf_align(static_cast<size_t>(plan->state_bytes));
+    if (plan->has_payload) {
+        part->head_bytes = job->filter->payload->bytes(plan, 0);
+        part->payload_bytes = gf_align(job->filter->payload->bytes(plan, rows));
+    }
+    const size_t measured = part->record_bytes + part->state_bytes;
+    gf_memory_grow(&part->device, measured + part->payload_bytes, GF_MEMORY_CLEARED, queue);
+    gf_memory_grow(&part->host, measured + part->head_bytes, GF_MEMORY_HOST, queue);
     gf_event_create(&part->ready, cudaEventDisableTiming, queue);
     if (queue->status) { // keep what was allocated until the job ends; no run can use it
         part->next = job->unused;
@@ -393,28 +360,7 @@ static void job_take_part(gf_job_run *run) {
         return;
     }
     part->rows = rows;
-    part->sizes = sizes;
     run->part = part;
-}
-
-// Record that the measurements of a run are queued, and return them; NULL after a failure.
-static gf_device_part *job_finish_part(gf_job_run *run) {
-    const gf_cuda_job *job = run->job;
-    gf_job_part *part = run->part;
-    const uint64_t rows = run->images->count * run->images->rows;
-    part->base = {};
-    if (job->plan->record)
-        part->base.records = {part->host.data, job->plan->record, 0, rows};
-    if (job->plan->state_bytes)
-        part->base.state = part->host.data + part->sizes.records;
-    part->used = rows;
-    part->fetched = false;
-    // Also after a failure: the part may be in use by kernels that were queued before it.
-    gf_queue_check(&run->queue, cudaEventRecord(part->ready, run->queue.stream), "cudaEventRecord");
-    if (!run->queue.status)
-        return &part->base;
-    job_release(run->job, &part->base);
-    return nullptr;
 }
 
 static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
@@ -422,19 +368,18 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
     gf_queue queue = gf_queue_on(job->own, job->filter->info.name, error);
     const gf_caller_scope scope(job->devices, &queue);
-    job_wait_part(part, &queue);
+    gf_queue_call(&queue, "kernel execution", cudaEventSynchronize(part->ready));
     if (queue.status || !job->plan->has_payload)
         return queue.status;
-    const gf_job_sizes &sizes = part->sizes;
-    const size_t at = sizes.records + sizes.state;
+    const size_t at = part->record_bytes + part->state_bytes;
     const size_t used = job->filter->payload->used(job->plan, part->host.data + at);
     // Check the size: a wrong one would overwrite other memory.
-    if (used < sizes.head || used > sizes.payload)
+    if (used < part->head_bytes || used > part->payload_bytes)
         return gf_fail(error, GF_NO_BACKEND, "cuda: the device returned an invalid sample count");
-    if (used > part->payload_bytes) {
+    if (used > part->payload_size) {
         free(part->payload);
         part->payload = malloc(used);
-        part->payload_bytes = part->payload ? used : 0;
+        part->payload_size = part->payload ? used : 0;
         if (!part->payload)
             return gf_fail_memory(error, job->filter->info.name, used, "extracted samples");
     }
@@ -474,25 +419,6 @@ static void job_find_block(gf_job_run *run) {
     run->block = block;
 }
 
-// Queue the filter that measures first, and the kernel that computes the constants from its
-// records.
-static void job_refine(const gf_job_run *run, const gf_strip *strip, gf_queue *queue) {
-    const gf_cuda_job *job = run->job;
-    const gf_plan *first = job->plan->measure_first;
-    if (!first)
-        return;
-    unsigned char *block = run->block->memory.data;
-    gf_strip before = {};
-    before.in[0] = strip->in[0];
-    before.out.rows = first->in.height;
-    before.records = block + job->records_at;
-    const gf_rows records = gf_strip_records(first, &before);
-    queue->name = first->filter->info.name;
-    gf_filter_kernels(first->filter)->launch(first, &before, block, queue);
-    queue->name = job->filter->info.name;
-    gf_filter_kernels(job->filter)->refine(job->plan, &records, block + job->constants_at, queue);
-}
-
 // Queue images that one launch computes. records: of the first row.
 static void job_launch(const gf_job_run *run, const gf_job_images *images, unsigned char *records,
                        gf_queue *queue) {
@@ -523,29 +449,25 @@ static void job_launch(const gf_job_run *run, const gf_job_images *images, unsig
         strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, out_rows};
     strip.records = records;
     if (run->part) {
-        strip.state = run->part->device.data + run->part->sizes.records;
-        strip.payload = run->part->device.data + run->part->sizes.records + run->part->sizes.state;
+        unsigned char *state = run->part->device.data + run->part->record_bytes;
+        strip.state = state;
+        strip.payload = state + run->part->state_bytes;
     }
-    job_refine(run, &strip, queue);
-    gf_filter_kernels(job->filter)->launch(plan, &strip, run->block->memory.data, queue);
+    unsigned char *block = run->block->memory.data;
+    if (const gf_plan *first = plan->measure_first) { // refine computes constants from its records
+        gf_strip before = {};
+        before.in[0] = strip.in[0];
+        before.out.rows = first->in.height;
+        before.records = block + job->records_at;
+        const gf_rows measured = gf_strip_records(first, &before);
+        queue->name = first->filter->info.name;
+        gf_filter_kernels(first->filter)->launch(first, &before, block, queue);
+        queue->name = job->filter->info.name;
+        gf_filter_kernels(job->filter)->refine(plan, &measured, block + job->constants_at, queue);
+    }
+    gf_filter_kernels(job->filter)->launch(plan, &strip, block, queue);
     if (run->out_staged)
         job_copy_rows(*out, {staged, job->out_stride}, job->out_row, out_rows, queue);
-}
-
-// Return how many images, from number `first`, one launch computes: those with the same strides.
-static uint64_t job_list_length(const gf_job_run *run, uint64_t first) {
-    const gf_cuda_job *job = run->job;
-    const gf_job_images *images = run->images;
-    const uint32_t inputs = job->plan->inputs;
-    uint64_t n = 1;
-    if (!gf_filter_kernels(job->filter)->lists || !gf_rows_independent(job->plan) ||
-        run->in_staged || run->out_staged)
-        return 1;
-    while (first + n < images->count && n < GF_STRIP_IMAGES && (n + 1) * images->rows < INT32_MAX &&
-           images->in[(first + n) * inputs].stride == images->in[first * inputs].stride &&
-           (!job->out_row || images->out[first + n].stride == images->out[first].stride))
-        n++;
-    return n;
 }
 
 // Queue all images. Staged ones are queued one at a time.
@@ -554,14 +476,22 @@ static void job_queue(const gf_job_run *run, gf_queue *queue) {
     const gf_job_images *all = run->images;
     const bool staged = run->in_staged || run->out_staged;
     const uint64_t step = staged ? job->plan->in.height : all->rows;
+    const uint32_t inputs = job->plan->inputs;
+    const bool lists =
+        gf_filter_kernels(job->filter)->lists && gf_rows_independent(job->plan) && !staged;
     unsigned char *records = run->part ? run->part->device.data : nullptr;
     for (uint64_t i = 0, n; i < all->count && !queue->status; i += n) {
-        n = job_list_length(run, i);
+        // One launch computes images with the same strides.
+        for (n = 1; lists && i + n < all->count && n < GF_STRIP_IMAGES; n++)
+            if ((n + 1) * all->rows >= INT32_MAX ||
+                all->in[(i + n) * inputs].stride != all->in[i * inputs].stride ||
+                (job->out_row && all->out[i + n].stride != all->out[i].stride))
+                break;
         for (uint64_t first = 0; first < all->rows && !queue->status; first += step) {
             const gf_job_image image = job_image_at(run, i, first);
             gf_job_images list = {n, step, image.in, &image.out};
             if (n > 1) {
-                list.in = all->in + i * job->plan->inputs;
+                list.in = all->in + i * inputs;
                 list.out = job->out_row ? all->out + i : nullptr;
             }
             job_launch(run, &list, records, queue);
@@ -610,8 +540,21 @@ static gf_status job_run(void *state, const gf_job_images *images, cudaStream_t 
         job_take_part(&run);
     if (!run.queue.status && !job_queue_graph(&run))
         job_queue(&run, &run.queue);
-    if (run.part)
-        *part = job_finish_part(&run);
+    gf_job_part *measured = run.part;
+    if (!measured)
+        return run.queue.status;
+    measured->base = {};
+    measured->used = images->count * images->rows;
+    measured->fetched = false;
+    if (job->plan->record)
+        measured->base.records = {measured->host.data, job->plan->record, 0, measured->used};
+    if (job->plan->state_bytes)
+        measured->base.state = measured->host.data + measured->record_bytes;
+    // Also after a failure: the part may be in use by kernels that were queued before it.
+    gf_queue_check(&run.queue, cudaEventRecord(measured->ready, stream), "cudaEventRecord");
+    if (run.queue.status)
+        job_release(job, &measured->base);
+    *part = run.queue.status ? nullptr : &measured->base;
     return run.queue.status;
 }
 
