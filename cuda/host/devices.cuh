@@ -44,6 +44,16 @@ void gf_memory_grow(gf_storage *memory, size_t size, gf_memory_kind kind, gf_que
 void gf_memory_extend(gf_storage *memory, size_t size, size_t used, gf_queue *queue);
 void gf_memory_free(gf_storage *memory);
 
+// Divides memory among arrays.
+struct gf_division {
+    unsigned char *base;
+    size_t used; // bytes
+    template <typename T> void take(T **array, size_t count) {
+        *array = reinterpret_cast<T *>(base + used);
+        used += gf_align(count * sizeof(T));
+    }
+};
+
 // ---- devices (devices.cu) -----------------------------------------------------------------------
 
 // Functions of the driver without a counterpart in the runtime.

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+
 extern "C" {
 #include "core/thread.h"
 }
@@ -111,15 +113,6 @@ void gf_png_encoder_open(gf_cuda_devices *devices, gf_queue *queue) {
     devices->encoder = encoder;
 }
 
-static void encoder_set_format(gf_png_encoder *encoder, const gf_format *format) {
-    if (gf_format_equal(&encoder->format, format))
-        return;
-    encoder_free_cpu(encoder);
-    encoder->format = *format;
-    gf_png_strips_init(format, GF_PNG_FAST, gf_isa_best(), &encoder->strips);
-    gf_png_head(format, encoder->host->input.head);
-}
-
 // Divide the memory of a window among its arrays, for `strips` strips. Returns the number of bytes.
 static size_t encoder_divide(const gf_png_encoder *encoder, uint32_t strips, png_window *window) {
     const gf_png_strips *shape = &encoder->strips;
@@ -135,28 +128,23 @@ static size_t encoder_divide(const gf_png_encoder *encoder, uint32_t strips, png
     window->head_bytes = GF_PNG_HEAD;
     window->adler = reinterpret_cast<uint64_t(*)[2]>(encoder->adler.data);
     window->external = encoder->external.data;
-    size_t used = 0;
-    const auto take = [&](auto **array, size_t count) {
-        *array = reinterpret_cast<typename std::remove_reference<decltype(*array)>::type>(
-            encoder->device.data + used);
-        used += gf_align(count * sizeof **array);
-    };
     const size_t chunks = size_t{strips} * window->chunks, blocks = size_t{strips} * window->blocks;
+    gf_division memory = {encoder->device.data, 0};
     gf_encoder_input *input;
-    take(&window->filtered, strips * window->filtered_stride);
-    take(&window->out,
-         strips * (gf_png_strip_bound(shape) + GF_PNG_HEAD + gf_encoder_policy::frame));
-    take(&window->counts, chunks * PNG_COUNTS);
-    take(&window->edges, chunks);
-    take(&window->chunk_bits, chunks);
-    take(&window->codes, blocks);
-    take(&window->block, blocks);
-    take(&window->state, strips);
-    take(&input, 1);
+    memory.take(&window->filtered, strips * window->filtered_stride);
+    memory.take(&window->out,
+                strips * (gf_png_strip_bound(shape) + GF_PNG_HEAD + gf_encoder_policy::frame));
+    memory.take(&window->counts, chunks * PNG_COUNTS);
+    memory.take(&window->edges, chunks);
+    memory.take(&window->chunk_bits, chunks);
+    memory.take(&window->codes, blocks);
+    memory.take(&window->block, blocks);
+    memory.take(&window->state, strips);
+    memory.take(&input, 1);
     window->strip = input->strip;
     window->any_matches = &input->any_matches;
     window->head = input->head;
-    return used;
+    return memory.used;
 }
 
 // ---- strips encoded by the CPU ------------------------------------------------------------------
@@ -176,21 +164,18 @@ static void encoder_run_slot(void *context, uint32_t task, uint32_t thread) {
     slot->encoded = *scratch && gf_png_strip_encode(*scratch, &slot->strip);
 }
 
-static size_t encoder_rows_bytes(const gf_png_strips *shape) {
-    return gf_align(GF_PNG_PAD + static_cast<size_t>(shape->rows + 1) * shape->row_stride);
-}
-
 // Prepare the encoding of `strips` strips.
 static void encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t strips,
                              gf_queue *queue) {
     const gf_png_strips *shape = &encoder->strips;
-    const uint32_t all = strips < threads ? strips : threads;
-    const uint32_t wanted = all < gf_encoder_policy::external ? all : gf_encoder_policy::external;
+    const uint32_t max = gf_encoder_policy::external, wanted = std::min({strips, threads, max});
     if (encoder->slots >= wanted && encoder->threads == threads)
         return;
     encoder_free_cpu(encoder);
     encoder->threads = threads;
-    const size_t rows = encoder_rows_bytes(shape), out = gf_align(gf_png_strip_bound(shape));
+    const size_t rows =
+        gf_align(GF_PNG_PAD + static_cast<size_t>(shape->rows + 1) * shape->row_stride);
+    const size_t out = gf_align(gf_png_strip_bound(shape));
     encoder->scratch = static_cast<gf_png_scratch **>(calloc(threads, sizeof *encoder->scratch));
     queue->status = encoder->scratch ? gf_pool_open(threads, &encoder->pool, queue->error)
                                      : gf_fail_memory(queue->error, NAME, threads, "the encoder");
@@ -199,9 +184,8 @@ static void encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t
         encoder_free_cpu(encoder);
         return;
     }
-    const size_t slots = encoder->slot_memory.size / (rows + out);
-    encoder->slots = slots < gf_encoder_policy::external ? static_cast<uint32_t>(slots)
-                                                         : gf_encoder_policy::external;
+    encoder->slots =
+        static_cast<uint32_t>(std::min<size_t>(encoder->slot_memory.size / (rows + out), max));
     memset(encoder->slot_memory.data, 0, encoder->slots * (rows + out)); // the padding of rows
     for (uint32_t i = 0; i < encoder->slots; i++) {
         encoder->slot[i].rows = encoder->slot_memory.data + i * (rows + out);
@@ -209,70 +193,56 @@ static void encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t
     }
 }
 
-// Queue the download of the rows of a strip and of the row above.
-static void encoder_download_strip(const gf_png_encoder *encoder, const png_strip *from,
-                                   gf_encoder_slot *slot, gf_queue *queue) {
-    const gf_png_strips *shape = &encoder->strips;
-    unsigned char *rows = slot->rows + GF_PNG_PAD;
-    const uint32_t above = from->first ? 0 : 1;
-    slot->strip = {};
-    slot->strip.rows = rows;
-    slot->strip.count = from->count;
-    slot->strip.last = from->last;
-    slot->strip.out = slot->out;
-    if (from->first)
-        memset(rows, 0, shape->row_bytes);
-    if (!queue->status)
-        gf_queue_check(queue,
-                       cudaMemcpy2DAsync(rows + (above ? 0 : shape->row_stride), shape->row_stride,
-                                         from->rows - above * from->stride, from->stride,
-                                         shape->row_bytes, from->count + above,
-                                         cudaMemcpyDeviceToHost, queue->stream),
-                       "download");
-}
-
-// Queue the upload of an encoded strip to byte `at`, and store it in the state of the window.
-static void encoder_upload_strip(const gf_png_encoder *encoder, const gf_encoder_slot *slot,
-                                 uint64_t at, png_strip_state *state, gf_queue *queue) {
-    const gf_png_strip *strip = &slot->strip;
-    if (!queue->status && !slot->encoded)
-        gf_queue_fail_memory(queue, gf_png_scratch_bytes(&encoder->strips), "the encoder");
-    if (queue->status)
-        return;
-    const uint64_t base = ADLER_BASE; // Adler-32 starts with 1
-    state->size = static_cast<uint32_t>(strip->size);
-    state->external = at;
-    state->sum = (strip->adler % 65536 + base - 1) % base;
-    state->weighted = (strip->adler / 65536 + base - strip->filtered % base) % base;
-    gf_queue_upload(queue, encoder->external.data + at, strip->out, strip->size);
-}
-
 // Encode the strips of a window for which matches pay: list[0..strips).
 static void encoder_run_external(gf_encoder_call *call, png_window *window, const uint32_t *list,
                                  uint32_t strips) {
     gf_png_encoder *encoder = call->encoder;
     gf_encoder_host *host = encoder->host;
+    const gf_png_strips *shape = &encoder->strips;
     gf_queue *queue = &call->queue;
     encoder_open_cpu(encoder, call->from->threads, strips, queue);
-    gf_memory_grow(&encoder->external, strips * gf_png_strip_bound(&encoder->strips),
-                   GF_MEMORY_STREAM, queue);
+    gf_memory_grow(&encoder->external, strips * gf_png_strip_bound(shape), GF_MEMORY_STREAM, queue);
     window->external = encoder->external.data;
     window->complete = true;
     uint64_t at = 0;
     for (uint32_t i = 0, n; i < strips && !queue->status; i += n) {
-        n = strips - i < encoder->slots ? strips - i : encoder->slots;
-        for (uint32_t k = 0; k < n; k++)
-            encoder_download_strip(encoder, &host->input.strip[list[i + k]], &encoder->slot[k],
-                                   queue);
+        n = std::min(strips - i, encoder->slots);
+        for (uint32_t k = 0; k < n; k++) { // download the rows of each strip, and the row above
+            const png_strip *from = &host->input.strip[list[i + k]];
+            gf_encoder_slot *slot = &encoder->slot[k];
+            unsigned char *rows = slot->rows + GF_PNG_PAD;
+            const uint32_t above = from->first ? 0 : 1;
+            slot->strip = {};
+            slot->strip.rows = rows;
+            slot->strip.count = from->count;
+            slot->strip.last = from->last;
+            slot->strip.out = slot->out;
+            if (from->first)
+                memset(rows, 0, shape->row_bytes);
+            gf_queue_call(queue, "download",
+                          cudaMemcpy2DAsync(rows + (1 - above) * shape->row_stride,
+                                            shape->row_stride, from->rows - above * from->stride,
+                                            from->stride, shape->row_bytes, from->count + above,
+                                            cudaMemcpyDeviceToHost, queue->stream));
+        }
         // Also waits for the upload of the strips before, whose memory is used again.
         gf_queue_wait(queue, "download");
         if (queue->status)
             return;
         gf_work work = {encoder_run_slot, encoder, n, 0, 0, nullptr};
         gf_pool_run(encoder->pool, &work);
-        for (uint32_t k = 0; k < n; k++) {
-            encoder_upload_strip(encoder, &encoder->slot[k], at, &host->state[list[i + k]], queue);
-            at += encoder->slot[k].strip.size;
+        for (uint32_t k = 0; k < n && !queue->status; k++) { // upload
+            const gf_png_strip *strip = &encoder->slot[k].strip;
+            png_strip_state *state = &host->state[list[i + k]];
+            const uint64_t base = ADLER_BASE; // Adler-32 starts with 1
+            state->size = static_cast<uint32_t>(strip->size);
+            state->external = at;
+            state->sum = (strip->adler % 65536 + base - 1) % base;
+            state->weighted = (strip->adler / 65536 + base - strip->filtered % base) % base;
+            if (!encoder->slot[k].encoded)
+                gf_queue_fail_memory(queue, gf_png_scratch_bytes(shape), "the encoder");
+            gf_queue_upload(queue, encoder->external.data + at, strip->out, strip->size);
+            at += strip->size;
         }
     }
     gf_queue_upload(queue, window->state, host->state, window->strips * sizeof *host->state);
@@ -290,7 +260,7 @@ static uint32_t encoder_list(const gf_encoder_call *call, uint32_t max) {
     while (strips < max && image < call->from->count) {
         const gf_pixels *in = &call->from->in[image];
         png_strip *strip = &encoder->host->input.strip[strips++];
-        const uint64_t rows = height - y < shape->rows ? height - y : shape->rows;
+        const uint64_t rows = std::min(height - y, shape->rows);
         strip->rows = static_cast<const unsigned char *>(in->data) + y * in->stride;
         strip->stride = in->stride;
         strip->after = (height - y - rows) * (shape->row_bytes + 1);
@@ -314,21 +284,6 @@ static void encoder_finish_window(gf_encoder_call *call, const png_window *windo
     gf_queue_wait(queue, "kernel execution"); // a download would delay those of other streams
     gf_queue_download(queue, states, window->state, window->strips * sizeof *states);
     gf_queue_wait(queue, "kernel execution");
-}
-
-// Return where the next bytes of a file are written; NULL if its memory is too small.
-static unsigned char *encoder_place(gf_encoder_call *call, gf_buffer *out, size_t bytes) {
-    unsigned char *to;
-    if (out->data) {
-        to = bytes > call->capacity - out->size
-                 ? nullptr
-                 : static_cast<unsigned char *>(out->data) + out->size;
-    } else {
-        to = call->encoder->files.data + call->used;
-        call->used += bytes;
-    }
-    out->size += bytes;
-    return to;
 }
 
 // Append the pieces of the files in a window to the outputs.
@@ -358,13 +313,18 @@ static void encoder_deliver(gf_encoder_call *call, const png_window *window) {
             call->capacity = out->size;
             out->size = 0;
         }
-        unsigned char *to = encoder_place(call, out, bytes);
-        if (!to)
+        unsigned char *to = encoder->files.data + call->used;
+        if (out->data)
+            to = static_cast<unsigned char *>(out->data) + out->size;
+        else
+            call->used += bytes;
+        if (out->data && bytes > call->capacity - out->size)
             gf_queue_fail(queue, GF_USAGE,
                           NAME
                           ": the output of %zu bytes is too small; gf_png_bound returns a "
                           "size that is always sufficient",
                           call->capacity);
+        out->size += bytes;
         gf_queue_copy(queue, to, window->out + from, bytes, "copy of the file");
         call->image += host->input.strip[end - 1].last ? 1 : 0;
     }
@@ -384,9 +344,7 @@ static void encoder_run_window(gf_encoder_call *call, uint32_t max) {
     window.adler += call->image;
     gf_queue_upload(queue, window.any_matches, &host->input,
                     offsetof(gf_encoder_input, strip) + strips * sizeof(png_strip));
-    png_queue_plan(window, queue);
-    if (largest)
-        png_queue_count_largest(window, encoder->format.channels, queue);
+    png_queue_plan(window, largest ? encoder->format.channels : 0, queue);
     encoder_finish_window(call, &window);
     uint32_t list[PNG_MAX_STRIPS], external = 0;
     for (uint32_t i = 0; i < strips && !queue->status; i++)
@@ -405,58 +363,50 @@ static void encoder_run_window(gf_encoder_call *call, uint32_t max) {
     call->y = last.last ? 0 : encoder->format.height - last.after / (encoder->strips.row_bytes + 1);
 }
 
-// ---- calls --------------------------------------------------------------------------------------
-
-static void encoder_check(const gf_cuda_devices *devices, const gf_device_encoding *call,
-                          gf_queue *queue) {
-    const gf_format *format = call->format;
-    const size_t row = gf_row_bytes(format);
+gf_status gf_cuda_encode_png(void *state, const gf_device_encoding *from, gf_error *error) {
+    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
+    gf_encoder_call call = {from, nullptr, gf_queue_on(from->stream, NAME, error), 0, 0, 0, 0};
+    gf_queue *queue = &call.queue;
+    const gf_caller_scope scope(devices, queue);
+    const gf_format *format = from->format;
+    const size_t row = gf_row_bytes(format), adler_bytes = from->count * sizeof(uint64_t[2]);
     gf_memory_range known = {};
     gf_cuda_check_stream(devices, queue);
     gf_cuda_check_capture("cannot encode while the stream is captured", queue);
-    for (uint64_t i = 0; i < call->count; i++)
-        gf_cuda_check_memory(devices, "image", call->in[i].data,
-                             (format->height - 1) * call->in[i].stride + row, &known, queue);
+    for (uint64_t i = 0; i < from->count; i++)
+        gf_cuda_check_memory(devices, "image", from->in[i].data,
+                             (format->height - 1) * from->in[i].stride + row, &known, queue);
     if (!queue->status && row > gf_encoder_policy::max_row)
         gf_queue_fail(queue, GF_FAILED,
                       NAME ": a row of %zu bytes is too large for the device; use gf_save_file",
                       row);
-}
-
-// Encode all windows, and wait.
-static void encoder_run(gf_encoder_call *call) {
-    const gf_device_encoding *from = call->from;
-    gf_png_encoder *encoder = call->encoder;
-    const size_t adler_bytes = from->count * sizeof(uint64_t[2]);
-    gf_memory_grow(&encoder->adler, adler_bytes, GF_MEMORY_STREAM, &call->queue);
-    if (call->queue.status)
-        return;
-    encoder_set_format(encoder, from->format);
+    gf_png_encoder_open(devices, queue);
+    if (queue->status)
+        return queue->status;
+    gf_png_encoder *encoder = call.encoder = devices->encoder;
+    gf_memory_grow(&encoder->adler, adler_bytes, GF_MEMORY_STREAM, queue);
+    if (queue->status)
+        return queue->status;
+    if (!gf_format_equal(&encoder->format, format)) {
+        encoder_free_cpu(encoder);
+        encoder->format = *format;
+        gf_png_strips_init(format, GF_PNG_FAST, gf_isa_best(), &encoder->strips);
+        gf_png_head(format, encoder->host->input.head);
+    }
     if (from->largest)
         memset(from->largest, 0, from->count * sizeof *from->largest);
-    gf_queue_clear(&call->queue, encoder->adler.data, adler_bytes);
+    gf_queue_clear(queue, encoder->adler.data, adler_bytes);
     const uint64_t strip = encoder->strips.rows * (encoder->strips.row_bytes + 1);
-    const uint64_t most = strip < gf_encoder_policy::window ? gf_encoder_policy::window / strip : 1;
-    const uint32_t max = static_cast<uint32_t>(most < PNG_MAX_STRIPS ? most : PNG_MAX_STRIPS);
-    while (call->image < from->count && !call->queue.status)
-        encoder_run_window(call, max);
-    gf_queue_wait(&call->queue, "kernel execution");
+    const uint64_t max =
+        std::clamp(gf_encoder_policy::window / strip, uint64_t{1}, uint64_t{PNG_MAX_STRIPS});
+    while (call.image < from->count && !queue->status)
+        encoder_run_window(&call, static_cast<uint32_t>(max));
+    gf_queue_wait(queue, "kernel execution");
     size_t at = 0; // in the encoder's memory, which holds the files one after another
-    for (uint64_t i = 0; i < from->count && !call->queue.status; i++)
+    for (uint64_t i = 0; i < from->count && !queue->status; i++)
         if (!from->out[i].data) {
             from->out[i].data = encoder->files.data + at;
             at += from->out[i].size;
         }
-}
-
-gf_status gf_cuda_encode_png(void *state, const gf_device_encoding *from, gf_error *error) {
-    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
-    gf_encoder_call call = {from, nullptr, gf_queue_on(from->stream, NAME, error), 0, 0, 0, 0};
-    const gf_caller_scope scope(devices, &call.queue);
-    encoder_check(devices, from, &call.queue);
-    gf_png_encoder_open(devices, &call.queue);
-    call.encoder = devices->encoder;
-    if (!call.queue.status)
-        encoder_run(&call);
-    return call.queue.status;
+    return queue->status;
 }

@@ -79,10 +79,9 @@ struct png_window {
     bool complete;         // the CPU has encoded those strips; if not, nothing is written
 };
 
-// Choose the filter of each strip, filter, and make the codes of all blocks.
-void png_queue_plan(const png_window &window, gf_queue *queue);
-// Set `largest` of all strips, after png_queue_plan.
-void png_queue_count_largest(const png_window &window, uint32_t channels, gf_queue *queue);
+// Choose the filter of each strip, filter, and make the codes of all blocks. channels: of the
+// image, to set `largest` of all strips; 0: do not.
+void png_queue_plan(const png_window &window, uint32_t channels, gf_queue *queue);
 // Write the files, after window.state was completed for strips encoded by the CPU.
 void png_queue_write(const png_window &window, gf_queue *queue);
 

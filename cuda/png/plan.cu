@@ -615,13 +615,11 @@ __global__ void __launch_bounds__(THREADS)
 
 // ---- launches -----------------------------------------------------------------------------------
 
-void png_queue_plan(const png_window &w, gf_queue *queue) {
+void png_queue_plan(const png_window &w, uint32_t channels, gf_queue *queue) {
     gf_launch_kernel(png_probe_strips, w.strips, PROBE_THREADS, 0, queue, w);
     gf_launch_kernel(png_filter_chunks, w.strips * w.chunks, THREADS, 0, queue, w);
     gf_launch_kernel(png_count_chunks, w.strips + w.strips * w.chunks, THREADS, 0, queue, w);
     gf_launch_kernel(png_make_codes, w.strips * w.blocks, CODE_THREADS, 0, queue, w);
-}
-
-void png_queue_count_largest(const png_window &w, uint32_t channels, gf_queue *queue) {
-    gf_launch_kernel(png_count_largest, w.strips, THREADS, 0, queue, w, channels);
+    if (channels)
+        gf_launch_kernel(png_count_largest, w.strips, THREADS, 0, queue, w, channels);
 }
