@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+
 extern "C" {
 #include "core/thread.h"
 #include "io/png/png.h"
@@ -141,10 +143,10 @@ static void decoder_choose(gf_decoder_call *call, bool parts) {
             const double row = static_cast<double>(gf_row_bytes(&scan->format));
             const double stream = row * static_cast<double>(scan->part_rows);
             total += row * static_cast<double>(scan->format.height);
-            longest = stream > longest ? stream : longest;
+            longest = std::max(stream, longest);
             files++;
         }
-    const double active = static_cast<double>(files < threads ? files : threads);
+    const double active = static_cast<double>(std::min<uint64_t>(files, threads));
     if (longest * GF_PNG_STREAM_COST <= total * gf_png_codec.decode_cost / active)
         return;
     for (uint64_t i = 0; i < call->from->count; i++)
@@ -182,21 +184,15 @@ static bool decoder_list(gf_decoder_call *call) {
 
 // Divide the host's memory among the arrays of the window.
 static void decoder_divide(gf_decoder_call *call) {
-    unsigned char *base = call->decoder->host.data;
-    size_t used = 0;
-    const auto take = [&](auto **array, size_t count) {
-        *array =
-            reinterpret_cast<typename std::remove_reference<decltype(*array)>::type>(base + used);
-        used += gf_align(count * sizeof **array);
-    };
-    take(&call->stream_list, call->streams);
-    take(&call->rows, call->images);
-    take(&call->failed, call->images);
-    take(&call->progress, call->groups + size_t{1});
-    call->uploaded = used;
-    take(&call->ends, call->streams);
-    call->used = used;
-    call->data = call->decoder->memory.data + used;
+    gf_division memory = {call->decoder->host.data, 0};
+    memory.take(&call->stream_list, call->streams);
+    memory.take(&call->rows, call->images);
+    memory.take(&call->failed, call->images);
+    memory.take(&call->progress, call->groups + size_t{1});
+    call->uploaded = memory.used;
+    memory.take(&call->ends, call->streams);
+    call->used = memory.used;
+    call->data = call->decoder->memory.data + call->used;
     call->filtered = call->data + call->data_bytes;
 }
 
@@ -216,43 +212,19 @@ static void decoder_copy(void *context, uint32_t task, uint32_t) {
     file->data = call->data + file->data_at;
 }
 
-// Describe the streams of a file.
-static void decoder_list_streams(const gf_decoder_call *call, gf_decoder_file *file) {
-    const gf_png_scan *scan = &file->scan;
-    const size_t row = gf_row_bytes(&scan->format) + 1;
-    for (uint32_t k = 0; k < file->parts; k++) {
-        const uint64_t y = k * scan->part_rows;
-        const uint64_t rows =
-            scan->format.height - y < scan->part_rows ? scan->format.height - y : scan->part_rows;
-        png_stream *stream = &call->stream_list[file->first + k];
-        *stream = {};
-        stream->out = call->filtered + file->filtered_at + k * file->part_stride;
-        stream->out_bytes = static_cast<uint32_t>(rows * row);
-        stream->last = k + 1 == file->parts;
-        stream->data = reinterpret_cast<const uint32_t *>(file->data);
-        if (!file->intact) // no bytes: the stream fails
-            continue;
-        stream->data = reinterpret_cast<const uint32_t *>(file->data + file->places[k]);
-        stream->bytes = static_cast<uint32_t>(file->places[file->parts + k]);
-        stream->skip = k == 0 ? 2 : 0;
-    }
-    free(file->own_places);
-    file->own_places = nullptr;
-}
-
-// Describe the images of the window.
+// Describe the images of the window, and their streams.
 static void decoder_list_images(gf_decoder_call *call) {
     uint32_t image = 0, group = 0;
     for (uint64_t i = call->first; i < call->end; i++) {
         gf_decoder_file *file = &call->all[i];
         if (!file->on_device)
             continue;
-        decoder_list_streams(call, file);
         const gf_format *format = &file->scan.format;
+        const uint64_t part_rows = file->scan.part_rows;
         png_rows *rows = &call->rows[image++];
         *rows = {};
         rows->filtered = call->filtered + file->filtered_at;
-        rows->part_rows = static_cast<uint32_t>(file->scan.part_rows);
+        rows->part_rows = static_cast<uint32_t>(part_rows);
         rows->row_bytes = static_cast<uint32_t>(gf_row_bytes(format));
         rows->part_stride = file->part_stride;
         rows->out = static_cast<unsigned char *>(call->from->out[i].data);
@@ -262,34 +234,48 @@ static void decoder_list_images(gf_decoder_call *call) {
         rows->bpp = static_cast<uint32_t>(format->channels * gf_type_bytes(format->type));
         rows->swap = format->type == GF_U16;
         group += static_cast<uint32_t>(gf_divide_up(format->height, PNG_GROUP));
+        for (uint32_t k = 0; k < file->parts; k++) {
+            const uint64_t left = format->height - k * part_rows;
+            png_stream *stream = &call->stream_list[file->first + k];
+            *stream = {};
+            stream->out = call->filtered + file->filtered_at + k * file->part_stride;
+            stream->out_bytes =
+                static_cast<uint32_t>(std::min(left, part_rows) * (gf_row_bytes(format) + 1));
+            stream->last = k + 1 == file->parts;
+            stream->data = reinterpret_cast<const uint32_t *>(file->data);
+            if (!file->intact) // no bytes: the stream fails
+                continue;
+            stream->data = reinterpret_cast<const uint32_t *>(file->data + file->places[k]);
+            stream->bytes = static_cast<uint32_t>(file->places[file->parts + k]);
+            stream->skip = k == 0 ? 2 : 0;
+        }
+        free(file->own_places);
+        file->own_places = nullptr;
     }
 }
 
-// Return whether all streams of a file are valid and its Adler-32 is correct.
-static bool decoder_is_valid(const gf_decoder_call *call, const gf_decoder_file *file) {
-    const uint64_t row = gf_row_bytes(&file->scan.format) + 1;
-    const uint64_t total = row * file->scan.format.height;
-    uint64_t sum = 0, weighted = 0; // of the bytes, and times the number of bytes from there on
-    for (uint32_t k = 0; k < file->parts; k++) {
-        const png_stream_end *end = &call->ends[file->first + k];
-        const uint64_t left = (total - k * file->scan.part_rows * row) % ADLER_BASE;
-        if (end->failed)
-            return false;
-        sum += end->sum % ADLER_BASE;
-        weighted +=
-            left * (end->sum % ADLER_BASE) + uint64_t{ADLER_BASE} - end->moment % ADLER_BASE;
-    }
-    const uint64_t low = (1 + sum) % ADLER_BASE, high = (total + weighted) % ADLER_BASE;
-    return call->ends[file->first + file->parts - 1].adler == (high << 16 | low);
-}
-
-// Note the files of the window that the CPU must decode.
+// Note the files of the window that the CPU must decode: a stream is invalid, or the Adler-32 of
+// the file is wrong.
 static void decoder_judge(gf_decoder_call *call) {
     uint32_t image = 0;
     for (uint64_t i = call->first; i < call->end; i++) {
         const gf_decoder_file *file = &call->all[i];
-        const bool failed = !file->on_device || call->failed[image++];
-        if (failed || !decoder_is_valid(call, file))
+        const uint64_t row = gf_row_bytes(&file->scan.format) + 1;
+        const uint64_t total = row * file->scan.format.height;
+        bool valid = file->on_device && !call->failed[image++];
+        uint64_t sum = 0, weighted = 0; // of the bytes, and times the number of bytes from there on
+        uint32_t adler = 0;
+        for (uint32_t k = 0; k < file->parts && valid; k++) {
+            const png_stream_end *end = &call->ends[file->first + k];
+            const uint64_t left = (total - k * file->scan.part_rows * row) % ADLER_BASE;
+            sum += end->sum % ADLER_BASE;
+            weighted +=
+                left * (end->sum % ADLER_BASE) + uint64_t{ADLER_BASE} - end->moment % ADLER_BASE;
+            adler = end->adler;
+            valid = !end->failed;
+        }
+        const uint64_t low = (1 + sum) % ADLER_BASE, high = (total + weighted) % ADLER_BASE;
+        if (!valid || adler != (high << 16 | low))
             call->retried[call->retries++] = i;
     }
 }
@@ -322,28 +308,6 @@ static void decoder_upload_piece(gf_decoder_call *call, int buffer) {
     gf_queue_record(queue, decoder->uploaded[buffer]);
 }
 
-// Queue the kernels of a window and the download of their results.
-static void decoder_queue_window(gf_decoder_call *call) {
-    const gf_png_decoder *decoder = call->decoder;
-    gf_queue *queue = &call->queue;
-    const auto on_device = [&](auto *host) { // the copy of an array
-        return reinterpret_cast<decltype(host)>(
-            decoder->memory.data + (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
-    };
-    decoder_list_images(call);
-    memset(call->failed, 0, call->images * sizeof *call->failed);
-    memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
-    gf_queue_upload(queue, decoder->memory.data, decoder->host.data, call->uploaded);
-    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams, queue);
-    png_queue_unfilter(on_device(call->rows), call->images, call->groups, on_device(call->progress),
-                       on_device(call->failed), queue);
-    // A download that waits in the queue for kernels would delay those of other streams.
-    gf_queue_wait(queue, "kernel execution");
-    gf_queue_download(queue, call->ends, on_device(call->ends), call->streams * sizeof *call->ends);
-    gf_queue_download(queue, call->failed, on_device(call->failed),
-                      call->images * sizeof *call->failed);
-}
-
 static void decoder_run_window(gf_decoder_call *call) {
     gf_png_decoder *decoder = call->decoder;
     gf_queue *queue = &call->queue;
@@ -357,8 +321,27 @@ static void decoder_run_window(gf_decoder_call *call) {
     call->piece_end = call->from->uploaded ? call->end : call->first;
     for (int buffer = 0; call->piece_end < call->end && !queue->status; buffer = 1 - buffer)
         decoder_upload_piece(call, buffer);
-    if (!queue->status && call->images)
-        decoder_queue_window(call);
+    if (!queue->status && call->images) {
+        const auto on_device = [&](auto *host) { // the copy of an array
+            return reinterpret_cast<decltype(host)>(
+                decoder->memory.data +
+                (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
+        };
+        decoder_list_images(call);
+        memset(call->failed, 0, call->images * sizeof *call->failed);
+        memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
+        gf_queue_upload(queue, decoder->memory.data, decoder->host.data, call->uploaded);
+        png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams,
+                          queue);
+        png_queue_unfilter(on_device(call->rows), call->images, call->groups,
+                           on_device(call->progress), on_device(call->failed), queue);
+        // A download that waits in the queue for kernels would delay those of other streams.
+        gf_queue_wait(queue, "kernel execution");
+        gf_queue_download(queue, call->ends, on_device(call->ends),
+                          call->streams * sizeof *call->ends);
+        gf_queue_download(queue, call->failed, on_device(call->failed),
+                          call->images * sizeof *call->failed);
+    }
     gf_queue_wait(queue, "kernel execution");
     if (!queue->status)
         decoder_judge(call);
@@ -367,111 +350,83 @@ static void decoder_run_window(gf_decoder_call *call) {
 // ---- files decoded by the CPU -------------------------------------------------------------------
 
 // Decode a file and upload its image.
-static gf_status decoder_retry_one(const gf_decoder_call *call, uint64_t i, gf_error *error) {
-    const gf_format *format = &call->from->formats[i];
-    const gf_buffer *file = &call->from->files[i];
-    const gf_out_pixels *out = &call->from->out[i];
-    gf_source *source;
-    void *pixels;
-    gf_status status = gf_png_memory_source(file->data, file->size, "PNG", &source, error);
-    if (status)
-        return status;
-    if (!gf_format_equal(&source->format, format))
-        status =
-            gf_fail(error, GF_USAGE,
-                    NAME ": the image of a file has another format; use that of gf_png_format");
-    if (!status)
-        status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, error);
-    source->ops->close(source);
-    if (status)
-        return status;
-    const size_t row = gf_row_bytes(format);
-    gf_queue queue = gf_queue_on(nullptr, NAME, error);
-    const gf_caller_scope scope(call->decoder->devices, &queue);
-    if (!queue.status)
-        gf_queue_check(&queue,
-                       cudaMemcpy2D(out->data, out->stride, pixels, row, row,
-                                    static_cast<size_t>(format->height), cudaMemcpyHostToDevice),
-                       "upload");
-    free(pixels);
-    return queue.status;
-}
-
 static void decoder_retry(void *context, uint32_t task, uint32_t) {
     const gf_decoder_call *call = static_cast<const gf_decoder_call *>(context);
     const uint64_t i = call->retried[task];
+    const gf_format *format = &call->from->formats[i];
+    const gf_buffer *file = &call->from->files[i];
+    const gf_out_pixels *out = &call->from->out[i];
     gf_error *error = &call->from->errors[i];
-    error->status = decoder_retry_one(call, i, error);
+    gf_source *source;
+    void *pixels;
+    error->status = gf_png_memory_source(file->data, file->size, "PNG", &source, error);
+    if (error->status)
+        return;
+    if (!gf_format_equal(&source->format, format))
+        error->status =
+            gf_fail(error, GF_USAGE,
+                    NAME ": the image of a file has another format; use that of gf_png_format");
+    else
+        error->status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, error);
+    source->ops->close(source);
+    if (error->status)
+        return;
+    const size_t row = gf_row_bytes(format);
+    gf_queue queue = gf_queue_on(nullptr, NAME, error);
+    const gf_caller_scope scope(call->decoder->devices, &queue);
+    gf_queue_call(&queue, "upload",
+                  cudaMemcpy2D(out->data, out->stride, pixels, row, row,
+                               static_cast<size_t>(format->height), cudaMemcpyHostToDevice));
+    free(pixels);
+    error->status = queue.status;
 }
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// Check the pointers of a call of a program.
-static void decoder_check(const gf_cuda_devices *devices, const gf_device_decoding *from,
-                          gf_queue *queue) {
-    gf_memory_range known = {};
-    gf_cuda_check_stream(devices, queue);
-    gf_cuda_check_capture("cannot decode while the stream is captured", queue);
-    for (uint64_t i = 0; i < from->count; i++)
-        gf_cuda_check_memory(devices, "image", from->out[i].data,
-                             (from->formats[i].height - 1) * from->out[i].stride +
-                                 gf_row_bytes(&from->formats[i]),
-                             &known, queue);
-    if (!queue->status && from->count > INT32_MAX)
-        gf_queue_fail(queue, GF_USAGE, NAME ": too many files");
-}
-
-// Start a call: allocate its lists, and choose the size of its windows.
+// Start a call: check the pointers of a program, allocate the lists, choose the size of windows,
+// and choose the files that the device decodes.
 static void decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices) {
-    const uint64_t count = call->from->count;
-    gf_png_decoder_open(devices, call->from->uploaded ? 1 : call->from->threads, &call->queue);
-    if (call->queue.status)
+    const gf_device_decoding *from = call->from;
+    const uint64_t count = from->count;
+    gf_queue *queue = &call->queue;
+    if (!from->uploaded) {
+        gf_memory_range known = {};
+        gf_cuda_check_stream(devices, queue);
+        gf_cuda_check_capture("cannot decode while the stream is captured", queue);
+        for (uint64_t i = 0; i < count; i++)
+            gf_cuda_check_memory(devices, "image", from->out[i].data,
+                                 (from->formats[i].height - 1) * from->out[i].stride +
+                                     gf_row_bytes(&from->formats[i]),
+                                 &known, queue);
+        if (!queue->status && count > INT32_MAX)
+            gf_queue_fail(queue, GF_USAGE, NAME ": too many files");
+    }
+    gf_png_decoder_open(devices, from->uploaded ? 1 : from->threads, queue);
+    if (queue->status)
         return;
     call->decoder = devices->decoder;
-    call->window = (gf_cuda_free_bytes(devices) + call->decoder->memory.size) /
-                   gf_decoder_policy::window_share;
-    call->window =
-        call->window > gf_decoder_policy::min_window ? call->window : gf_decoder_policy::min_window;
+    call->window = std::max(gf_decoder_policy::min_window,
+                            (gf_cuda_free_bytes(devices) + call->decoder->memory.size) /
+                                gf_decoder_policy::window_share);
     call->all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call->all));
     call->retried = static_cast<uint64_t *>(calloc(count, sizeof *call->retried));
-    if (!call->all || !call->retried)
-        gf_queue_fail_memory(&call->queue, count * sizeof *call->all, "the files");
-}
-
-// Read the chunks of files in host memory, and choose those that the device decodes.
-static void decoder_scan_files(gf_decoder_call *call) {
-    const uint32_t count = static_cast<uint32_t>(call->from->count);
-    gf_work scan = {decoder_scan, call, count, 0, 0, nullptr};
-    gf_pool_run(call->decoder->pool, &scan);
-    for (int parts = 0; parts < 2 && !call->from->always; parts++)
-        decoder_choose(call, parts == 1);
-}
-
-// Let the device decode files whose data it has.
-static void decoder_take_uploaded(gf_decoder_call *call) {
-    for (uint64_t i = 0; i < call->from->count; i++) {
-        const gf_device_file *from = &call->from->uploaded[i];
+    if (!call->all || !call->retried) {
+        gf_queue_fail_memory(queue, count * sizeof *call->all, "the files");
+        return;
+    }
+    for (uint64_t i = 0; i < count && from->uploaded; i++) {
         gf_decoder_file *file = &call->all[i];
-        file->scan = from->scan;
-        file->places = from->places;
-        file->data = static_cast<const unsigned char *>(from->data);
+        file->scan = from->uploaded[i].scan;
+        file->places = from->uploaded[i].places;
+        file->data = static_cast<const unsigned char *>(from->uploaded[i].data);
         file->on_device = file->intact = true;
     }
-}
-
-// Leave the files that the device has not decoded to the CPU: of this call, or of the caller.
-static void decoder_finish(gf_decoder_call *call) {
-    const gf_device_decoding *from = call->from;
-    gf_work retry = {decoder_retry, call, static_cast<uint32_t>(call->retries), 0, 0, nullptr};
-    for (uint64_t i = 0; i < from->count && from->uploaded; i++)
-        from->decoded[i] = true;
-    for (uint64_t i = 0; i < call->retries && from->uploaded; i++)
-        from->decoded[call->retried[i]] = false;
     if (from->uploaded)
         return;
-    gf_png_count_left(call->retries);
-    if (!call->queue.status && call->retries)
-        gf_pool_run(call->decoder->pool, &retry);
+    gf_work scan = {decoder_scan, call, static_cast<uint32_t>(count), 0, 0, nullptr};
+    gf_pool_run(call->decoder->pool, &scan);
+    for (int parts = 0; parts < 2 && !from->always; parts++)
+        decoder_choose(call, parts == 1);
 }
 
 static gf_status decoder_decode(void *state, const gf_device_decoding *from, gf_error *error) {
@@ -480,16 +435,19 @@ static gf_status decoder_decode(void *state, const gf_device_decoding *from, gf_
     call.from = from;
     call.queue = gf_queue_on(from->stream, NAME, error);
     const gf_caller_scope scope(devices, &call.queue);
-    if (!from->uploaded)
-        decoder_check(devices, from, &call.queue);
     decoder_begin(&call, devices);
-    if (!call.queue.status && from->uploaded)
-        decoder_take_uploaded(&call);
-    else if (!call.queue.status)
-        decoder_scan_files(&call);
     while (!call.queue.status && decoder_list(&call))
         decoder_run_window(&call);
-    decoder_finish(&call);
+    // Leave the files that the device has not decoded to the CPU: of this call, or of the caller.
+    for (uint64_t i = 0; i < from->count && from->uploaded; i++)
+        from->decoded[i] = true;
+    for (uint64_t i = 0; i < call.retries && from->uploaded; i++)
+        from->decoded[call.retried[i]] = false;
+    if (!from->uploaded)
+        gf_png_count_left(call.retries);
+    gf_work retry = {decoder_retry, &call, static_cast<uint32_t>(call.retries), 0, 0, nullptr};
+    if (!from->uploaded && !call.queue.status && call.retries)
+        gf_pool_run(call.decoder->pool, &retry);
     for (uint64_t i = 0; call.all && i < from->count; i++)
         free(call.all[i].own_places);
     free(call.all);
