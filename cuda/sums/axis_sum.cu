@@ -5,6 +5,8 @@
 //   axis_sum_f32_columns     columns, f32       image order: one thread per column
 #include <cuda_pipeline.h>
 
+#include <algorithm>
+
 #include "cuda/sums/row_sums.cuh"
 
 #include "axis_sum/axis_sum.h"
@@ -104,11 +106,8 @@ static void axis_sum_launch_integer(axis_sum_args a, gf_queue *queue) {
     const uint64_t balanced = a.rows * tiles / (16 * gf_sm_count());
     const uint64_t min = integer_columns_policy::UNROLL * row_threads;
     const uint64_t max = integer_columns_policy::MAX_ROWS * row_threads;
-    const uint64_t chunk = gf_divide_up(balanced, min) * min;
-    a.chunk = static_cast<uint32_t>(chunk < min ? min : chunk < max ? chunk : max);
-    const uint64_t chunks = gf_divide_up(a.rows, a.chunk);
-    const dim3 grid(static_cast<unsigned>(tiles),
-                    static_cast<unsigned>(chunks < 65535 ? chunks : 65535));
+    a.chunk = static_cast<uint32_t>(std::clamp(gf_divide_up(balanced, min) * min, min, max));
+    const dim3 grid(static_cast<unsigned>(tiles), gf_blocks(a.rows, a.chunk, 65535));
     gf_launch_kernel(axis_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, queue, a);
 }
 
@@ -182,15 +181,13 @@ static __global__ void __launch_bounds__(32 * WARPS) axis_sum_f32_columns(axis_s
         *state = gf_canonical(sum);
 }
 
-template <int WARPS> static void axis_sum_launch_f32(const axis_sum_args &a, gf_queue *queue) {
-    const unsigned tiles = static_cast<unsigned>(gf_divide_up(a.samples, 32 * WARPS));
-    gf_launch_kernel(axis_sum_f32_columns<WARPS>, tiles, 32 * WARPS, 0, queue, a);
-}
-
 // ---- launch -------------------------------------------------------------------------------------
 
-template <typename T>
-static void axis_sum_launch_columns(const gf_plan *head, const gf_strip *strip, gf_queue *queue) {
+static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
+    if (!reinterpret_cast<const gf_axis_sum_plan *>(head)->columns) {
+        gf_launch_rows<1>(head, strip, queue);
+        return;
+    }
     axis_sum_args a = {};
     a.in = gf_row(&strip->in[0], strip->out.y0);
     a.in_stride = strip->in[0].stride;
@@ -198,28 +195,20 @@ static void axis_sum_launch_columns(const gf_plan *head, const gf_strip *strip, 
     a.samples = gf_row_samples(&head->in);
     a.rows = strip->out.rows;
     a.row_bytes = gf_row_bytes(&head->in);
-    if constexpr (std::is_same<T, float>::value) {
-        // Adjacent warps of one block read adjacent memory. With few columns, use one warp per
-        // block to occupy all SMs.
-        if (a.samples < 128 * gf_sm_count())
-            axis_sum_launch_f32<1>(a, queue);
-        else
-            axis_sum_launch_f32<4>(a, queue);
-    } else if (a.row_bytes <= 4 * 16) {
-        axis_sum_launch_integer<T, 4>(a, queue);
-    } else {
-        axis_sum_launch_integer<T, 32>(a, queue);
-    }
-}
-
-static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
-    const gf_axis_sum_plan *plan = reinterpret_cast<const gf_axis_sum_plan *>(head);
-    if (plan->columns)
-        gf_for_type(head->in.type, [&](auto sample) {
-            axis_sum_launch_columns<decltype(sample)>(head, strip, queue);
-        });
-    else
-        gf_launch_rows<1>(head, strip, queue);
+    gf_for_type(head->in.type, [&](auto sample) {
+        typedef decltype(sample) T;
+        if constexpr (std::is_same<T, float>::value) {
+            // Adjacent warps of one block read adjacent memory. With few columns, use one warp per
+            // block to occupy all SMs.
+            const int warps = a.samples < 128 * gf_sm_count() ? 1 : 4;
+            gf_launch_kernel(warps == 1 ? axis_sum_f32_columns<1> : axis_sum_f32_columns<4>,
+                             gf_blocks(a.samples, 32 * warps), 32 * warps, 0, queue, a);
+        } else if (a.row_bytes <= 4 * 16) {
+            axis_sum_launch_integer<T, 4>(a, queue);
+        } else {
+            axis_sum_launch_integer<T, 32>(a, queue);
+        }
+    });
 }
 
 extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, true};

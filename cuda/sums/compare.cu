@@ -40,29 +40,6 @@ template <typename T> GF_DEVICE unsigned long long compare_distance(T x, T y) {
     }
 }
 
-// Scale a distance to the range 0..669.
-template <typename T> GF_DEVICE uint32_t compare_part(unsigned long long distance) {
-    if constexpr (sizeof(T) < sizeof(float))
-        return static_cast<uint32_t>(distance) * 669 / (sizeof(T) == 1 ? 255 : 65535);
-    const double d = __longlong_as_double(static_cast<long long>(distance));
-    return static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 669.0));
-}
-
-// Return a quarter of the grey value of a pixel (its only color channel or its luma), scaled to
-// 255.
-template <int CHANNELS, typename T> GF_DEVICE uint32_t compare_dark(const T *p) {
-    if constexpr (sizeof(T) < sizeof(float)) {
-        const uint32_t grey =
-            CHANNELS < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[CHANNELS / 3 * 2]);
-        return grey >> (sizeof(T) == 1 ? 2 : 10);
-    } else {
-        float grey = CHANNELS < 3 ? p[0] : gf_luma_real(p[0], p[1], p[CHANNELS / 3 * 2]);
-        grey = grey > 0.0f ? grey : 0.0f; // also for NaN
-        grey = grey < 1.0f ? grey : 1.0f;
-        return static_cast<uint32_t>(__fmul_rn(grey, 255.0f)) >> 2;
-    }
-}
-
 // ---- records ------------------------------------------------------------------------------------
 
 // The highest bit of each integer sample of a word.
@@ -276,9 +253,25 @@ GF_DEVICE uint32_t compare_draw_pixel(const compare_pixels<T, CHANNELS> &a,
             differs = true;
         }
     }
-    if (differs)
-        return gf_compare_colour(96 + compare_part<T>(max));
-    return compare_dark<CHANNELS>(p) * 0x010101u;
+    // A distance, scaled to the range 0..669; or a quarter of the grey value of the pixel (its only
+    // color channel or its luma), scaled to 255.
+    if constexpr (sizeof(T) < sizeof(float)) {
+        if (differs)
+            return gf_compare_colour(96 + static_cast<uint32_t>(max) * 669 /
+                                              (sizeof(T) == 1 ? 255 : 65535));
+        const uint32_t grey =
+            CHANNELS < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[CHANNELS / 3 * 2]);
+        return (grey >> (sizeof(T) == 1 ? 2 : 10)) * 0x010101u;
+    } else {
+        const double d = __longlong_as_double(static_cast<long long>(max));
+        if (differs)
+            return gf_compare_colour(96 +
+                                     static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 669.0)));
+        float grey = CHANNELS < 3 ? p[0] : gf_luma_real(p[0], p[1], p[CHANNELS / 3 * 2]);
+        grey = grey > 0.0f ? grey : 0.0f; // also for NaN
+        grey = grey < 1.0f ? grey : 1.0f;
+        return (static_cast<uint32_t>(__fmul_rn(grey, 255.0f)) >> 2) * 0x010101u;
+    }
 }
 
 static constexpr int compare_segment = 128; // pixels of a row that a warp draws at a time
@@ -344,33 +337,14 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 // ---- launch -------------------------------------------------------------------------------------
 
-template <typename T> static void compare_records(const compare_args &args, gf_queue *queue) {
-    const bool split = args.partition.pieces > 1;
-    const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
-    if (split)
-        gf_launch_kernel(compare_start_records, blocks, GF_BLOCK, 0, queue, args);
-    gf_for_group(args.partition.group, [&](auto group) {
-        gf_launch_kernel(compare_rows<T, decltype(group)::value>, gf_partition_grid(args.partition),
-                         GF_BLOCK, 0, queue, args);
-    });
-    if (split)
-        gf_launch_kernel(compare_end_records<T>, blocks, GF_BLOCK, 0, queue, args);
-}
-
-template <typename T, int CHANNELS>
-static void compare_draw(const compare_args &args, gf_queue *queue) {
-    const int bytes = CHANNELS * sizeof(T), unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
-    const uint64_t segments = gf_divide_up(args.width, unroll * compare_segment);
-    gf_launch_kernel(compare_draw_rows<T, CHANNELS, unroll>,
-                     gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, queue, args);
-}
-
 static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_queue *queue) {
     compare_args args = {};
     gf_set_row_args(&args, plan, strip);
     args.out = strip->out.data;
     args.out_stride = strip->out.stride;
     args.limit = reinterpret_cast<const gf_compare_plan *>(plan)->limit;
+    const bool split = args.partition.pieces > 1;
+    const unsigned blocks = gf_blocks(args.rows, GF_BLOCK);
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;
         // The upper bit of a distance, `high`, is split off: `low` exceeds r if low + half - 1 - r
@@ -379,10 +353,24 @@ static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, g
         const uint32_t tolerance = static_cast<uint32_t>(args.limit - 1);
         args.above_add = (half - 1 - tolerance % half) * (compare_top_bits<Sample> / half);
         args.above_low = tolerance < half ? UINT32_MAX : 0;
-        compare_records<Sample>(args, queue);
-        if (plan->out.width != 0)
-            gf_channels{plan->in.channels}(
-                [&](auto n) { compare_draw<Sample, decltype(n)::value>(args, queue); });
+        if (split)
+            gf_launch_kernel(compare_start_records, blocks, GF_BLOCK, 0, queue, args);
+        gf_for_group(args.partition.group, [&](auto group) {
+            gf_launch_kernel(compare_rows<Sample, decltype(group)::value>,
+                             gf_partition_grid(args.partition), GF_BLOCK, 0, queue, args);
+        });
+        if (split)
+            gf_launch_kernel(compare_end_records<Sample>, blocks, GF_BLOCK, 0, queue, args);
+        if (plan->out.width == 0)
+            return;
+        gf_channels{plan->in.channels}([&](auto n) {
+            const int channels = decltype(n)::value, bytes = channels * sizeof(Sample);
+            const int unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
+            const uint64_t segments = gf_divide_up(args.width, unroll * compare_segment);
+            gf_launch_kernel(compare_draw_rows<Sample, channels, unroll>,
+                             gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, queue,
+                             args);
+        });
     });
 }
 

@@ -57,18 +57,6 @@ GF_DEVICE uint32_t normalize_quick(uint32_t bits, const normalize_divisor &by) {
     return normalize_clamped<uint8_t>(__fmaf_rn(x, by.at_once, normalize_two_23));
 }
 
-// Test whether the quick path is exact for all 256 values. Each thread of the block tests one
-// value.
-template <int COLOURS, int CHANNELS>
-GF_DEVICE bool normalize_check_quick(const normalize_divisor (&by)[CHANNELS]) {
-    const uint32_t bits = normalize_bits + threadIdx.x;
-    bool same = true;
-#pragma unroll
-    for (int c = 0; c < COLOURS; c++)
-        same = same && normalize_quick(bits, by[c]) == normalize_exact<uint8_t>(bits, by[c]);
-    return __syncthreads_and(same);
-}
-
 template <typename T> GF_DEVICE T normalize_sample(T x, const normalize_divisor &by) {
     if constexpr (sizeof(T) == sizeof(float))
         return gf_store<float>(__fdiv_rn(x, by.mean));
@@ -168,9 +156,15 @@ __global__ void __launch_bounds__(GF_BLOCK, normalize_policy<T, CHANNELS, GROUP>
         const float mean = a.mean[c];
         by[c] = {mean, __frcp_rn(mean), a.half, __fdiv_rn(a.half, mean)};
     }
-    bool quick = false;
-    if constexpr (sizeof(T) == 1)
-        quick = normalize_check_quick<COLOURS>(by);
+    // Test whether the quick path is exact for all 256 values. Each thread tests one.
+    bool quick = sizeof(T) == 1;
+    if constexpr (sizeof(T) == 1) {
+        const uint32_t bits = normalize_bits + threadIdx.x;
+#pragma unroll
+        for (int c = 0; c < COLOURS; c++)
+            quick = quick && normalize_quick(bits, by[c]) == normalize_exact<uint8_t>(bits, by[c]);
+        quick = __syncthreads_and(quick);
+    }
     const uint32_t phase = lane * vector_samples % CHANNELS;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)

@@ -1,5 +1,5 @@
-// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot). The end of
-// this file lists the kernels.
+// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot). The function
+// at the end of this file chooses the kernel.
 //
 // f32 is summed in binary64, in the order that filters/samples.h defines: 256 lanes per channel,
 // then a tree. The f32 kernels differ only in the assignment of lanes to threads. In this file,
@@ -166,26 +166,6 @@ __global__ void __launch_bounds__(GF_BLOCK)
         if (GROUP == GF_BLOCK)
             gf_store_block_sums(parts, a.measured * Sums::sums, a.partition.pieces == 1, record);
     }
-}
-
-template <int IMAGES>
-static bool gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, gf_type type, gf_queue *queue) {
-    if (type == GF_F32)
-        return false;
-    if (a.partition.pieces > 1)
-        gf_clear_rows({a.records, a.record_stride, 0, a.rows},
-                      a.measured * gf_integer_sums<uint8_t, 1, IMAGES>::sums, queue);
-    gf_dispatch(
-        [&](auto is_u8, auto channels) {
-            typedef std::conditional_t<is_u8, uint8_t, uint16_t> Sample;
-            gf_for_group(a.partition.group, [&](auto group) {
-                gf_launch_kernel(
-                    gf_sum_integer_rows<Sample, decltype(channels)::value, IMAGES, group>,
-                    gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
-            });
-        },
-        gf_flag{type == GF_U8}, gf_channels{a.channels});
-    return true;
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
@@ -373,59 +353,48 @@ __global__ void __launch_bounds__(GF_BLOCK)
     }
 }
 
-template <int IMAGES>
-static bool gf_launch_few_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
-    uint32_t log_group = 0;
-    while ((static_cast<uint64_t>(gf_lanes_policy::PER_THREAD) << log_group) < a.width)
-        log_group++;
-    if (a.width > GF_LANES)
-        return false;
-    gf_launch_kernel(gf_sum_few_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK >> log_group), GF_BLOCK,
-                     0, queue, a, log_group);
-    return true;
-}
-
-template <int IMAGES>
-static bool gf_launch_short_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
-    if (a.channels > 1 || a.width > gf_lanes_policy::SHORT_ROW)
-        return false;
-    gf_launch_kernel(gf_sum_short_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK / 32), GF_BLOCK, 0,
-                     queue, a);
-    return true;
-}
-
-template <int IMAGES>
-static bool gf_launch_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
-    // With few rows, each block needs more loads in flight.
-    const bool few_rows = a.rows < 4 * gf_sm_count();
-    gf_channels{a.channels}([&](auto n) {
-        const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
-        const auto kernel = few_rows ? gf_sum_lanes<count, IMAGES, (count == 1 ? 32 : 16)>
-                                     : gf_sum_lanes<count, IMAGES, unroll>;
-        gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, queue, a);
-    });
-    return true;
-}
-
 // ---- launch -------------------------------------------------------------------------------------
 
-// Queue the kernel that sums the rows of a strip into their records: the first that supports them.
+// Queue the kernel that sums the rows of a strip into their records.
 template <int IMAGES>
 static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, gf_queue *queue) {
-    static bool (*const kernels[])(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *) = {
-        gf_launch_integer_rows<IMAGES>, // u8, u16: exact in any order; 4 or 16 threads per row, or
-                                        // a block per piece of a row
-        gf_launch_few_lanes<IMAGES>,    // f32, at most 256 pixels; up to 32 threads per row
-        gf_launch_short_lanes<IMAGES>,  // f32, one channel, at most 2048 pixels; a warp per row
-        gf_launch_lanes<IMAGES>,        // f32; a block per row, 64 threads per channel
-    };
     gf_row_sums<IMAGES> a = {};
     gf_set_row_args(&a, plan, strip);
     a.channels = plan->in.channels;
     a.measured = gf_measured_channels(&plan->in);
-    for (const auto launch : kernels)
-        if (launch(a, plan->in.type, queue))
-            return;
+    if (plan->in.type != GF_F32) { // 4 or 16 threads per row, or a block per piece of a row
+        if (a.partition.pieces > 1)
+            gf_clear_rows({a.records, a.record_stride, 0, a.rows},
+                          a.measured * gf_integer_sums<uint8_t, 1, IMAGES>::sums, queue);
+        gf_dispatch(
+            [&](auto is_u8, auto channels) {
+                typedef std::conditional_t<is_u8, uint8_t, uint16_t> Sample;
+                gf_for_group(a.partition.group, [&](auto group) {
+                    gf_launch_kernel(
+                        gf_sum_integer_rows<Sample, decltype(channels)::value, IMAGES, group>,
+                        gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
+                });
+            },
+            gf_flag{plan->in.type == GF_U8}, gf_channels{a.channels});
+    } else if (a.width <= GF_LANES) { // up to 32 threads per row
+        uint32_t log_group = 0;
+        while ((static_cast<uint64_t>(gf_lanes_policy::PER_THREAD) << log_group) < a.width)
+            log_group++;
+        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK >> log_group),
+                         GF_BLOCK, 0, queue, a, log_group);
+    } else if (a.channels == 1 && a.width <= gf_lanes_policy::SHORT_ROW) { // a warp per row
+        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK / 32), GF_BLOCK, 0,
+                         queue, a);
+    } else { // a block per row. With few rows, each block needs more loads in flight
+        const bool few_rows = a.rows < 4 * gf_sm_count();
+        gf_channels{a.channels}([&](auto n) {
+            const int count = decltype(n)::value;
+            const int unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
+            const auto kernel = few_rows ? gf_sum_lanes<count, IMAGES, (count == 1 ? 32 : 16)>
+                                         : gf_sum_lanes<count, IMAGES, unroll>;
+            gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, queue, a);
+        });
+    }
 }
 
 #endif
