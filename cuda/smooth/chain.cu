@@ -2,7 +2,6 @@
 //
 // Kernels: smooth_tiles, for rows that fill warps and results as large as the samples;
 // smooth_staged (cuda/smooth/staged.cuh).
-#include "cuda/smooth/chain.cuh"
 #include "cuda/smooth/staged.cuh"
 
 // ---- tiles --------------------------------------------------------------------------------------
@@ -228,11 +227,9 @@ template <typename In, typename Out, int CHANNELS, int MEAN> struct chain_work {
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Queue smooth_tiles (TILES), whose results are as large as the samples, or smooth_staged.
-template <bool TILES> bool gf_smooth_chain_rows(const gf_smooth_job &job) {
+bool gf_smooth_chain_rows(const gf_smooth_job &job) {
     const gf_format *in = &job.plan->head.in;
-    if (!gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, in->type == GF_F32) ||
-        (TILES && job.wide && in->type != GF_F32))
+    if (!gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, in->type == GF_F32))
         return false;
     const gf_chain_args args = gf_chain_args_of(job.plan->gain);
     bool done = false;
@@ -240,15 +237,11 @@ template <bool TILES> bool gf_smooth_chain_rows(const gf_smooth_job &job) {
         [&](auto sample, auto wide, auto channels, auto radius) {
             typedef decltype(sample) Tin;
             typedef std::conditional_t<wide, float, Tin> Tout;
-            if constexpr (TILES)
+            if constexpr (std::is_same<Tin, Tout>::value)
                 done = tiles_launch<tiles_work<Tin, channels, radius>>(job, args);
-            else
-                done = gf_staged_launch<chain_work<Tin, Tout, channels, radius>>(job, args);
+            done = done || gf_staged_launch<chain_work<Tin, Tout, channels, radius>>(job, args);
         },
-        gf_type_of{in->type}, gf_flag{!TILES && job.wide}, gf_channels{in->channels},
+        gf_type_of{in->type}, gf_flag{job.wide}, gf_channels{in->channels},
         gf_number<0, 3>{job.plan->radius});
     return done;
 }
-
-template bool gf_smooth_chain_rows<true>(const gf_smooth_job &job);
-template bool gf_smooth_chain_rows<false>(const gf_smooth_job &job);

@@ -5,7 +5,9 @@
 // chunk of rows. It keeps the enhanced samples of the window and the last two means in registers,
 // so that each row is loaded, enhanced and averaged once. The sum of a window is added anew for
 // each row, from top to bottom, because a running sum would round differently.
-#include "cuda/smooth/chain.cuh"
+#include "cuda/smooth/device.cuh"
+
+#include <algorithm>
 
 // Tuning constants of smooth_columns. Those of column_work are the others.
 struct column_policy {
@@ -64,18 +66,6 @@ GF_DEVICE float column_sample(const column_args &a, const uint32_t *words, int s
     if constexpr (sizeof(Tin) == 4)
         return __uint_as_float(words[s]); // a product could change the bits of a NaN
     return gf_enhanced<Tin>(words, s, {1.0f, -8388608.0f});
-}
-
-// Return x / TAPS, correctly rounded. An infinite f32 x, for which gf_smooth_divided fails, is its
-// own quotient.
-template <typename Work> GF_DEVICE float column_divided(float x) {
-    if (Work::TAPS == 1)
-        return x;
-    float max = 0.0f;
-    const float quotient = gf_smooth_divided<typename Work::Tin, Work::TAPS>(x, &max);
-    if constexpr (sizeof(typename Work::Tin) == 4)
-        return fabsf(x) == __uint_as_float(0x7f800000u) ? x : quotient;
-    return quotient;
 }
 
 // Round four results to u8 and pack them into a word, the first in the lowest byte. Values are
@@ -195,14 +185,21 @@ GF_DEVICE void column_compute_edge(const column_args &a, uint64_t first, int val
 
 // ---- inner rows ---------------------------------------------------------------------------------
 
-// Return the mean of a window whose oldest row is `oldest`. All indices are constant.
+// Return the mean of a window whose oldest row is `oldest`, correctly rounded. All indices are
+// constant. An infinite f32 sum, for which gf_smooth_divided fails, is its own quotient.
 template <typename Work>
 GF_DEVICE float column_mean(const float (&window)[Work::TAPS][Work::SAMPLES], int oldest, int s) {
     float sum = window[oldest % Work::TAPS][s];
 #pragma unroll
     for (int k = 1; k < Work::TAPS; k++)
         sum = __fadd_rn(sum, window[(oldest + k) % Work::TAPS][s]);
-    return column_divided<Work>(sum);
+    if (Work::TAPS == 1)
+        return sum;
+    float max = 0.0f;
+    const float quotient = gf_smooth_divided<typename Work::Tin, Work::TAPS>(sum, &max);
+    if constexpr (sizeof(typename Work::Tin) == 4)
+        return fabsf(sum) == __uint_as_float(0x7f800000u) ? sum : quotient;
+    return quotient;
 }
 
 // Rows of a thread that walks down: those loaded ahead, the window, and the last two means.
@@ -355,32 +352,6 @@ __global__ void __launch_bounds__(column_policy::THREADS, Work::BLOCKS)
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Set the arguments that do not depend on the kernel.
-static void column_set_args(column_args *a, const gf_smooth_job &job) {
-    const gf_smooth_plan *plan = job.plan;
-    const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
-    const uint64_t y0 = out->y0, end = y0 + out->rows;
-    const uint64_t height = plan->head.in.height > end ? plan->head.in.height : end;
-    a->in = gf_row(in, y0);
-    a->out = out->data;
-    a->in_stride = in->stride;
-    a->out_stride = out->stride;
-    a->samples = gf_row_samples(&plan->head.in);
-    a->rows = static_cast<int64_t>(out->rows);
-    a->top = -static_cast<int64_t>(y0);
-    a->bottom = static_cast<int64_t>(height - 1 - y0);
-    a->loaded_first = static_cast<int64_t>(in->y0) - static_cast<int64_t>(y0);
-    a->loaded_last = a->loaded_first + static_cast<int64_t>(in->rows) - 1;
-    const int64_t reach = static_cast<int64_t>(plan->radius) + (plan->smooth ? 1 : 0);
-    const int64_t first = reach + a->top, last = a->bottom - reach; // rows without an edge
-    a->inner_begin = first < 0 ? 0 : first < a->rows ? first : a->rows;
-    a->inner_end = last + 1 < a->inner_begin ? a->inner_begin
-                   : last + 1 < a->rows      ? last + 1
-                                             : a->rows;
-    a->constants = gf_smooth_constants_of(plan);
-    a->chain = gf_chain_args_of(plan->gain);
-}
-
 // Queue the kernel for all rows of a strip. Returns false if the image is too large for its
 // counters.
 template <typename Work> static bool column_launch(column_args a, gf_queue *queue) {
@@ -389,10 +360,9 @@ template <typename Work> static bool column_launch(column_args a, gf_queue *queu
     const uint64_t across = gf_divide_up(a.samples, Policy::THREADS * Work::SAMPLES);
     const uint64_t max_chunks = 65535 - Policy::EDGES; // limit of gridDim.y
     const uint64_t wave = gf_resident_blocks<smooth_columns<Work>>(Policy::THREADS);
-    uint64_t chunks = gf_divide_up(Policy::WAVES * wave, across);
-    if (chunks > inner / Policy::MIN_ROWS)
-        chunks = inner / Policy::MIN_ROWS;
-    chunks = chunks < 1 ? 1 : chunks < max_chunks ? chunks : max_chunks;
+    uint64_t chunks =
+        std::min(gf_divide_up(Policy::WAVES * wave, across), inner / Policy::MIN_ROWS);
+    chunks = std::clamp(chunks, uint64_t{1}, max_chunks);
     const uint64_t length = gf_divide_up(inner, chunks);
     if (across > INT32_MAX || length > INT32_MAX / 2)
         return false;
@@ -403,19 +373,32 @@ template <typename Work> static bool column_launch(column_args a, gf_queue *queu
     return true;
 }
 
-// Test whether all rows start at a multiple of 16 bytes.
-static bool column_aligned(const gf_rows *rows) {
-    return (reinterpret_cast<uintptr_t>(rows->data) | rows->stride) % 16 == 0;
-}
-
 bool gf_smooth_columns(const gf_smooth_job &job) {
-    const gf_type type = job.plan->head.in.type;
-    const uint32_t pairs = gf_has_alpha(&job.plan->head.in) ? job.plan->head.in.channels / 2 : 0;
-    if (!gf_chain_fits(job.plan, job.wide || type == GF_F32) || !column_aligned(&job.strip.in[0]) ||
-        !column_aligned(&job.strip.out))
+    const gf_smooth_plan *plan = job.plan;
+    const gf_format *format = &plan->head.in;
+    const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
+    const auto aligned = [](const gf_rows *rows) { // whether rows start at a multiple of 16 bytes
+        return (reinterpret_cast<uintptr_t>(rows->data) | rows->stride) % 16 == 0;
+    };
+    if (!gf_chain_fits(plan, job.wide || format->type == GF_F32) || !aligned(in) || !aligned(out))
         return false;
+    const uint64_t y0 = out->y0, end = y0 + out->rows;
     column_args a = {};
-    column_set_args(&a, job);
+    a.in = gf_row(in, y0);
+    a.out = out->data;
+    a.in_stride = in->stride;
+    a.out_stride = out->stride;
+    a.samples = gf_row_samples(format);
+    a.rows = static_cast<int64_t>(out->rows);
+    a.top = -static_cast<int64_t>(y0);
+    a.bottom = static_cast<int64_t>(std::max(format->height, end) - 1 - y0);
+    a.loaded_first = static_cast<int64_t>(in->y0) - static_cast<int64_t>(y0);
+    a.loaded_last = a.loaded_first + static_cast<int64_t>(in->rows) - 1;
+    const int64_t reach = static_cast<int64_t>(plan->radius) + (plan->smooth ? 1 : 0);
+    a.inner_begin = std::clamp(reach + a.top, int64_t{0}, a.rows); // rows without an edge
+    a.inner_end = std::clamp(a.bottom - reach + 1, a.inner_begin, a.rows);
+    a.constants = gf_smooth_constants_of(plan);
+    a.chain = gf_chain_args_of(plan->gain);
     bool done = false;
     gf_dispatch(
         [&](auto sample, auto wide, auto half, auto radius) {
@@ -423,7 +406,8 @@ bool gf_smooth_columns(const gf_smooth_job &job) {
             typedef std::conditional_t<wide, float, Tout> Tin;
             done = column_launch<column_work<Tin, Tout, 2 * half, radius>>(a, job.queue);
         },
-        gf_type_of{type}, gf_flag{job.wide}, gf_number<0, 2>{pairs},
-        gf_number<0, 3>{job.plan->radius});
+        gf_type_of{format->type}, gf_flag{job.wide},
+        gf_number<0, 2>{gf_has_alpha(format) ? format->channels / 2 : 0},
+        gf_number<0, 3>{plan->radius});
     return done;
 }

@@ -69,14 +69,6 @@ template <int CHANNELS, int WORDS, integer_method METHOD> struct integer_work {
         return sum;
     }
 
-    // Round a fraction of 255. The result is in the lowest byte.
-    GF_DEVICE uint32_t round(const Args &args, float share, bool *tie) {
-        const float whole = __fmaf_rn(share, 255.0f, integer_whole);
-        const float rest = __fmaf_rn(share, 255.0f, -__fsub_rn(whole, integer_whole));
-        *tie |= fabsf(rest) > args.tie_limit;
-        return __float_as_uint(whole);
-    }
-
     // Compute one channel of the groups: results in the lowest bytes, 4 words per group.
     GF_DEVICE void channel(const Args &args, const uint32_t *word, uint32_t (*value)[4],
                            bool *tie) {
@@ -98,7 +90,10 @@ template <int CHANNELS, int WORDS, integer_method METHOD> struct integer_work {
             else
                 share = __saturatef(__fmaf_rn(__uint_as_float(sum(args, word + i / 4, i % 4)),
                                               args.scale, args.offset));
-            value[i / 4][i % 4] = round(args, share, &tie[i / 4]);
+            const float whole = __fmaf_rn(share, 255.0f, integer_whole); // rounded
+            const float rest = __fmaf_rn(share, 255.0f, -__fsub_rn(whole, integer_whole));
+            tie[i / 4] |= fabsf(rest) > args.tie_limit;
+            value[i / 4][i % 4] = __float_as_uint(whole);
         }
     }
 
@@ -185,18 +180,6 @@ GF_DEVICE direct_run direct_find(const direct_args &a, uint32_t number) {
     return {run, in_row, y * a.stride + in_row * 16};
 }
 
-// Load a run and its halo.
-template <typename Work, int WORDS>
-GF_DEVICE void direct_load(const direct_args &a, const direct_run &run, uint32_t (&raw)[WORDS]) {
-    constexpr int halo = Work::HALO * 16 / Work::GROUPS; // bytes
-    const unsigned char *from = gf_smooth_in(a, 0) + run.begin;
-    gf_load_words<16>(raw + halo / 4, from);
-    if (run.in_row * 16 >= halo)
-        gf_load_words<halo>(raw, from - halo);
-    if (run.in_row < a.next_runs)
-        gf_load_words<halo>(raw + halo / 4 + 4, from + 16);
-}
-
 // Smooth rows by integers, directly from global memory.
 // Grid: about TILES_PER_WARP iterations per warp, at least one wave if there are enough runs.
 // Block: 64 threads. A run is 16 bytes. The runs of all rows are numbered consecutively, therefore
@@ -209,8 +192,8 @@ __global__ void __launch_bounds__(direct_policy::THREADS, Work::WARPS / direct_p
     smooth_direct(const __grid_constant__ direct_args a,
                   const __grid_constant__ typename Work::Args args) {
     typedef direct_policy Policy;
-    const int RUNS = Work::RUNS, BITS = Work::GROUPS * Work::filtered; // bits per run
-    const int WORDS = 4 + 2 * Work::HALO * 4 / Work::GROUPS;
+    const int RUNS = Work::RUNS, BITS = Work::GROUPS * Work::filtered;             // bits per run
+    constexpr int halo = Work::HALO * 16 / Work::GROUPS, WORDS = 4 + 2 * halo / 4; // halo: bytes
     static_assert(Work::GROUPS * 4 * Work::C == 16, "a run must be 16 bytes");
     __shared__ gf_smooth_pending<Policy::STEP * BITS> queues[Policy::WARPS];
     const uint32_t lane = threadIdx.x % 32;
@@ -231,7 +214,12 @@ __global__ void __launch_bounds__(direct_policy::THREADS, Work::WARPS / direct_p
 #pragma unroll
             for (int k = 0; k < RUNS; k++) {
                 run[k] = direct_find(a, first + (done + k) * 32 + lane);
-                direct_load<Work>(a, run[k], raw[k]);
+                const unsigned char *from = gf_smooth_in(a, 0) + run[k].begin;
+                gf_load_words<16>(raw[k] + halo / 4, from);
+                if (run[k].in_row * 16 >= halo)
+                    gf_load_words<halo>(raw[k], from - halo);
+                if (run[k].in_row < a.next_runs)
+                    gf_load_words<halo>(raw[k] + halo / 4 + 4, from + 16);
             }
 #pragma unroll
             for (int k = 0; k < RUNS; k++) {
@@ -287,8 +275,7 @@ static bool direct_launch(const gf_smooth_job &job, const integer_args &args) {
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Queue smooth_direct (DIRECT) or smooth_staged.
-template <bool DIRECT> bool gf_smooth_integer_rows(const gf_smooth_job &job) {
+bool gf_smooth_integer_rows(const gf_smooth_job &job) {
     const gf_smooth_integer_form form = job.plan->integer.form;
     const uint32_t reach = job.plan->integer.reach, channels = job.plan->head.in.channels;
     // Small weights cause many near-ties, which are computed twice: the stages alone are faster.
@@ -304,18 +291,11 @@ template <bool DIRECT> bool gf_smooth_integer_rows(const gf_smooth_job &job) {
         [&](auto c, auto words, auto sums) {
             typedef integer_work<c, words, sums ? BY_SUMS : BY_TAPS> Work;
             const integer_args args = integer_args_of(&job.plan->integer, words);
-            if constexpr (DIRECT && c != 3)
+            if constexpr (c != 3)
                 done = direct_launch<Work>(job, args);
-            else
-                done = !DIRECT && gf_staged_launch<Work>(job, args);
+            done = done || gf_staged_launch<Work>(job, args);
         },
-        gf_channels{channels},
-        gf_number<1, 3>{reach <= 4   ? 1u
-                        : reach <= 8 ? 2u
-                                     : 3u},
+        gf_channels{channels}, gf_number<1, 3>{reach > 8 ? 3u : 1u + (reach > 4)},
         gf_flag{form == GF_SMOOTH_SUMS});
     return done;
 }
-
-template bool gf_smooth_integer_rows<true>(const gf_smooth_job &job);
-template bool gf_smooth_integer_rows<false>(const gf_smooth_job &job);

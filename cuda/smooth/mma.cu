@@ -13,9 +13,7 @@
 // Sums start below 2^31 - 1 such that they saturate where samples become white. They are scaled and
 // rounded in the plan's fixed point: the highest byte is the result. If the next byte is 0, the
 // sample is a near-tie, and the exact path computes it.
-#include "cuda/smooth/chain.cuh"
-
-#include "smooth/smooth.h"
+#include "cuda/smooth/device.cuh"
 
 // Tuning constants of smooth_mma. Sizes are in bytes.
 struct mma_policy {
@@ -37,22 +35,6 @@ struct mma_args : gf_smooth_rows {
     uint32_t rows_per_tile, tiles_per_row, tile_bytes, last_bytes;
     gf_divider strides, tiles, edges; // divide by in_stride, tiles_per_row, edge samples per row
 };
-
-// Set the arguments that do not depend on the image. Returns false if the plan has no such form.
-static bool mma_set_taps(mma_args *args, const gf_smooth_integer *by, int channels, int side) {
-    gf_smooth_fixed fixed;
-    if (!gf_smooth_fixed_of(by, &fixed))
-        return false;
-    args->start = 0x7fffffffu - fixed.max;
-    args->factor = fixed.factor;
-    args->half = fixed.half - args->start * args->factor; // integers modulo 2^32
-    const int reach = static_cast<int>(by->reach);
-    for (int k = -reach; k <= reach; k++) {
-        const int byte = side + 16 + k * channels;
-        args->taps[byte / 4] |= static_cast<uint32_t>(by->tap[k + reach]) << 8 * (byte % 4);
-    }
-    return true;
-}
 
 // ---- products -----------------------------------------------------------------------------------
 
@@ -497,13 +479,23 @@ static void mma_set_tiles(mma_args *a, uint32_t channels) {
 // or too short for their stride, if the plan has no such form, or if the device code lacks these
 // instructions.
 template <typename Work> static bool mma_launch(const gf_smooth_job &job) {
+    const gf_smooth_integer *by = &job.plan->integer;
+    gf_smooth_fixed fixed;
     mma_args a = {};
     gf_smooth_set_rows(&a, job);
     if (a.in_stride > UINT32_C(1) << 30 ||
         (a.in_stride > mma_policy::TILE / 2 && a.width * Work::C < 16) ||
-        !mma_set_taps(&a, &job.plan->integer, Work::C, Work::SIDE) ||
+        !gf_smooth_fixed_of(by, &fixed) ||
         gf_code_version(reinterpret_cast<const void *>(smooth_mma<Work>)) < 80)
         return false;
+    a.start = 0x7fffffffu - fixed.max;
+    a.factor = fixed.factor;
+    a.half = fixed.half - a.start * a.factor; // integers modulo 2^32
+    const int reach = static_cast<int>(by->reach);
+    for (int k = -reach; k <= reach; k++) {
+        const int byte = Work::SIDE + 16 + k * Work::C;
+        a.taps[byte / 4] |= static_cast<uint32_t>(by->tap[k + reach]) << 8 * (byte % 4);
+    }
     mma_set_tiles(&a, Work::C);
     gf_smooth_parts(
         a, job.strip.out.rows, (UINT64_C(1) << 30) / a.tiles_per_row, [&](mma_args &part) {

@@ -1,36 +1,15 @@
 // smooth on CUDA: the choice of kernels, and the general kernel.
 #include "cuda/smooth/device.cuh"
 
-template <bool COLUMNS> static bool general_launch(const gf_smooth_job &job);
-
-// The kernels of rows, the fastest first. All but the last compute most samples with other
-// arithmetic, or as if no edge were near. The remaining samples (near-ties of integers, samples
-// near an edge) take the exact path of cuda/smooth/device.cuh.
-static gf_smooth_kernel *const smooth_row_kernels[] = {
-    gf_smooth_mma_rows,           // smooth_mma: u8, radius up to 8, weights that are small integers
-    gf_smooth_integer_rows<true>, // smooth_direct: u8, radius up to 8, other weights; not 3
-                                  // channels
-    gf_smooth_integer_rows<false>, // smooth_staged: the same, all channels
-    gf_smooth_chain_rows<true>,    // smooth_tiles: radius 0 to 3, rows wide enough for whole warps,
-                                   // results as large as the samples
-    gf_smooth_chain_rows<false>,   // smooth_staged: radius 0 to 3
-    general_launch<false>,         // smooth_general: any radius and tile
-};
-
-static gf_smooth_kernel *const smooth_column_kernels[] = {
-    gf_smooth_columns,    // smooth_columns: radius 0 to 3, no tiles
-    general_launch<true>, // smooth_general: any radius and tile
-};
-
 // ---- general kernel -----------------------------------------------------------------------------
 
 // Tuning constants of smooth_general.
 struct general_policy {
     static constexpr int THREADS = 256;
-    static constexpr int SHARED_LIMIT =
-        48 * 1024;                           // of a block on every device without opt-in, bytes
-    static constexpr int ROW_SAMPLES = 1024; // per piece of a row
-    static constexpr int COLUMN_ROWS = 64;   // per piece of columns
+    static constexpr int SHARED_LIMIT = 48
+                                        << 10; // bytes of a block on every device, without opt-in
+    static constexpr int ROW_SAMPLES = 1024;   // per piece of a row
+    static constexpr int COLUMN_ROWS = 64;     // per piece of columns
 };
 
 struct general_args {
@@ -96,16 +75,6 @@ static __device__ void general_load(const general_args &a, const general_piece &
     }
 }
 
-// Return the mean of `taps` samples, `step` apart, added from left to right.
-GF_DEVICE float general_blur(const float *p, int step, int taps) {
-    float sum = *p;
-    for (int k = 1; k < taps; k++) {
-        p += step;
-        sum = __fadd_rn(sum, *p);
-    }
-    return __fdiv_rn(sum, static_cast<float>(taps));
-}
-
 // Blur a piece. blurred holds positions [begin - 1, end + 1); those outside the signal or not
 // needed are not written.
 static __device__ void general_blur_piece(const general_args &a, const general_piece &piece,
@@ -128,7 +97,14 @@ static __device__ void general_blur_piece(const general_args &a, const general_p
         hi = hi < piece.load_end ? hi : piece.load_end - 1;
         const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;
         const int index = static_cast<int>(p + 1 - piece.begin) * piece.lanes + lane;
-        blurred[index] = general_blur(loaded + at, piece.lanes, static_cast<int>(hi - lo) + 1);
+        const int taps = static_cast<int>(hi - lo) + 1;
+        const float *sample = loaded + at;
+        float sum = *sample;
+        for (int k = 1; k < taps; k++) {
+            sample += piece.lanes;
+            sum = __fadd_rn(sum, *sample);
+        }
+        blurred[index] = __fdiv_rn(sum, static_cast<float>(taps));
     }
 }
 
@@ -224,83 +200,69 @@ static_assert(general_shared(general_policy::ROW_SAMPLES / GF_MAX_CHANNELS, GF_S
                              GF_MAX_CHANNELS) <= general_policy::SHARED_LIMIT,
               "a piece of a row must fit at the largest radius");
 
-// Set the arguments for the rows of a strip.
-static void general_set_rows(general_args *a, const gf_smooth_job &job, size_t in_bytes,
-                             size_t out_bytes) {
+// Return the arguments for the rows or columns of a strip, whose samples have these sizes.
+template <bool COLUMNS>
+static general_args general_args_of(const gf_smooth_job &job, size_t in_bytes, size_t out_bytes) {
+    const gf_smooth_plan *plan = job.plan;
     const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
-    const int channels = static_cast<int>(job.plan->head.in.channels);
-    a->in = gf_row(in, out->y0);
-    a->out = out->data;
-    a->in_across = in->stride;
-    a->out_across = out->stride;
-    a->in_position = channels * in_bytes;
-    a->out_position = channels * out_bytes;
-    a->signal = a->last = job.plan->head.in.width;
-    a->images = gf_images_of<2>(&job.plan->head, &job.strip);
-    a->across = out->rows * a->images.count;
-    a->lanes = channels;
-    a->last_lanes = channels;
-    a->length = general_policy::ROW_SAMPLES / channels;
-}
-
-// Set the arguments for the columns of a strip.
-static void general_set_columns(general_args *a, const gf_smooth_job &job, size_t in_bytes,
-                                size_t out_bytes) {
-    const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
-    const uint64_t samples = gf_row_samples(&job.plan->head.in);
-    a->length = general_policy::COLUMN_ROWS;
-    a->lanes = general_shared(a->length, static_cast<int>(job.plan->radius), 32) <=
-                       general_policy::SHARED_LIMIT
-                   ? 32
-                   : 16;
-    a->in = in->data;
-    a->in_first = in->y0;
-    a->out = out->data;
-    a->in_across = a->lanes * in_bytes;
-    a->out_across = a->lanes * out_bytes;
-    a->in_position = in->stride;
-    a->out_position = out->stride;
-    a->signal = job.plan->head.in.height;
-    a->first = out->y0;
-    a->last = out->y0 + out->rows;
-    a->images.count = 1;
-    a->across = gf_divide_up(samples, a->lanes);
-    a->last_lanes = samples - (a->across - 1) * a->lanes;
+    const gf_format *format = &plan->head.in;
+    const int channels = static_cast<int>(format->channels);
+    general_args a = {};
+    a.out = out->data;
+    a.tile = plan->tile;
+    a.radius = static_cast<int>(plan->radius);
+    a.channels = gf_has_alpha(format) ? channels : 1;
+    a.constants = gf_smooth_constants_of(plan);
+    if (COLUMNS) {
+        const uint64_t samples = gf_row_samples(format);
+        a.length = general_policy::COLUMN_ROWS;
+        a.lanes = general_shared(a.length, a.radius, 32) <= general_policy::SHARED_LIMIT ? 32 : 16;
+        a.in = in->data;
+        a.in_first = in->y0;
+        a.in_across = a.lanes * in_bytes;
+        a.out_across = a.lanes * out_bytes;
+        a.in_position = in->stride;
+        a.out_position = out->stride;
+        a.signal = format->height;
+        a.first = out->y0;
+        a.last = out->y0 + out->rows;
+        a.images.count = 1;
+        a.across = gf_divide_up(samples, a.lanes);
+        a.last_lanes = samples - (a.across - 1) * a.lanes;
+    } else {
+        a.length = general_policy::ROW_SAMPLES / channels;
+        a.lanes = channels;
+        a.in = gf_row(in, out->y0);
+        a.in_across = in->stride;
+        a.out_across = out->stride;
+        a.in_position = channels * in_bytes;
+        a.out_position = channels * out_bytes;
+        a.signal = a.last = format->width;
+        a.images = gf_images_of<2>(&plan->head, &job.strip);
+        a.across = out->rows * a.images.count;
+        a.last_lanes = channels;
+    }
+    return a;
 }
 
 // Queue the kernel for all rows of a strip, along x or y. Supports every plan.
-template <bool COLUMNS> static bool general_launch(const gf_smooth_job &job) {
-    const gf_format *in = &job.plan->head.in;
+template <bool COLUMNS> static void general_launch(const gf_smooth_job &job) {
     gf_dispatch(
         [&](auto sample, auto wide) {
             typedef decltype(sample) Sample;
             typedef std::conditional_t<wide, float, Sample> Wide;
             typedef std::conditional_t<COLUMNS, Wide, Sample> Tin;
             typedef std::conditional_t<COLUMNS, Sample, Wide> Tout;
-            general_args a = {};
-            (COLUMNS ? general_set_columns : general_set_rows)(&a, job, sizeof(Tin), sizeof(Tout));
-            a.tile = job.plan->tile;
-            a.radius = static_cast<int>(job.plan->radius);
-            a.channels = gf_has_alpha(in) ? static_cast<int>(in->channels) : 1;
-            a.constants = gf_smooth_constants_of(job.plan);
+            const general_args a = general_args_of<COLUMNS>(job, sizeof(Tin), sizeof(Tout));
             const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
             // One wave: each block processes several pieces and overlaps loading with blurring.
             gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), general_policy::THREADS,
                              general_shared(a.length, a.radius, a.lanes), job.queue, a);
         },
-        gf_type_of{in->type}, gf_flag{job.wide});
-    return true;
+        gf_type_of{job.plan->head.in.type}, gf_flag{job.wide});
 }
 
 // ---- dispatch -----------------------------------------------------------------------------------
-
-template <int KERNELS>
-static void smooth_launch_first(gf_smooth_kernel *const (&kernels)[KERNELS],
-                                const gf_smooth_job &job) {
-    for (gf_smooth_kernel *launch : kernels)
-        if (launch(job))
-            return;
-}
 
 // Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
 static size_t smooth_between_stride(const gf_plan *plan) {
@@ -321,13 +283,22 @@ static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scra
     gf_smooth_job job = {plan, *strip, plan->axis == GF_SMOOTH_XY, queue};
     if (job.wide)
         job.strip.out = between;
-    if (plan->axis != GF_SMOOTH_Y)
-        smooth_launch_first(smooth_row_kernels, job);
+    // The kernels of rows, the fastest first. All but the last compute most samples with other
+    // arithmetic, or as if no edge were near. The remaining samples (near-ties of integers, samples
+    // near an edge) take the exact path of cuda/smooth/device.cuh.
+    if (plan->axis != GF_SMOOTH_Y &&
+        !gf_smooth_mma_rows(job) && // smooth_mma: u8, radius up to 8, weights are small integers
+        // smooth_direct: u8, radius up to 8, other weights, not 3 channels; smooth_staged: all
+        !gf_smooth_integer_rows(job) &&
+        // smooth_tiles: radius 0 to 3, rows wide enough for whole warps, results as large as the
+        // samples; smooth_staged: all rows
+        !gf_smooth_chain_rows(job))
+        general_launch<false>(job); // smooth_general: any radius and tile
     job.strip.out = strip->out;
     if (job.wide)
         job.strip.in[0] = between;
-    if (plan->axis != GF_SMOOTH_X)
-        smooth_launch_first(smooth_column_kernels, job);
+    if (plan->axis != GF_SMOOTH_X && !gf_smooth_columns(job)) // radius 0 to 3, no tiles
+        general_launch<true>(job);
 }
 
 extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr,

@@ -87,12 +87,11 @@ __global__ void __launch_bounds__(GF_BLOCK) axis_sum_integer_columns(axis_sum_ar
         for (int i = 0; i < samples; i++)
             atomicAdd(&tile[i][across], sums.at(i));
         __syncthreads();
-        unsigned long long *state = static_cast<unsigned long long *>(a.state);
+        gf_u64 *state = static_cast<gf_u64 *>(a.state);
         for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK) {
             const uint64_t sample = static_cast<uint64_t>(blockIdx.x) * ACROSS * samples + i;
             if (sample < a.samples)
-                atomicAdd(&state[sample],
-                          static_cast<unsigned long long>(tile[i % samples][i / samples]));
+                atomicAdd(&state[sample], static_cast<gf_u64>(tile[i % samples][i / samples]));
         }
         __syncthreads();
     }

@@ -29,13 +29,13 @@ GF_DEVICE gf_compare_record compare_equal() {
 // ---- samples ------------------------------------------------------------------------------------
 
 // Return the distance of two samples with different bits, as stored in a record.
-template <typename T> GF_DEVICE unsigned long long compare_distance(T x, T y) {
+template <typename T> GF_DEVICE gf_u64 compare_distance(T x, T y) {
     if constexpr (sizeof(T) < sizeof(float)) {
         return x > y ? x - y : y - x;
     } else {
         if (x != x || y != y)
             return x != x && y != y ? 0 : 0x7ff0000000000000ull;
-        return static_cast<unsigned long long>(
+        return static_cast<gf_u64>(
             __double_as_longlong(fabs(__dsub_rn(static_cast<double>(x), static_cast<double>(y)))));
     }
 }
@@ -50,7 +50,7 @@ static constexpr uint32_t compare_top_bits = sizeof(T) == 1 ? 0x80808080u : 0x80
 template <typename T> struct compare_counts {
     uint32_t differing = 0;
     // f32: the maximum distance. u8, u16: the maximum per sample of a word.
-    typename std::conditional<sizeof(T) == 4, unsigned long long, uint32_t>::type largest = 0;
+    typename std::conditional<sizeof(T) == 4, gf_u64, uint32_t>::type largest = 0;
 
     // Compare one word of each image.
     __device__ __forceinline__ void add(const compare_args &args, uint32_t x, uint32_t y) {
@@ -60,14 +60,13 @@ template <typename T> struct compare_counts {
             differing += __popc(((sum & distance) | (args.above_low & (sum | distance))) & top);
             largest = sizeof(T) == 1 ? __vmaxu4(largest, distance) : __vmaxu2(largest, distance);
         } else {
-            const unsigned long long distance =
-                compare_distance(__uint_as_float(x), __uint_as_float(y));
+            const gf_u64 distance = compare_distance(__uint_as_float(x), __uint_as_float(y));
             differing += x != y && distance >= args.limit;
             largest = x != y && distance > largest ? distance : largest;
         }
     }
 
-    __device__ __forceinline__ unsigned long long max() const {
+    __device__ __forceinline__ gf_u64 max() const {
         if constexpr (sizeof(T) == 4) {
             return largest;
         } else {
@@ -98,10 +97,10 @@ GF_DEVICE uint32_t compare_first(const compare_args &args, const unsigned char *
 // Reduce the values of a group of threads. The first thread of the group gets the result. All
 // threads of a block must call it.
 template <int GROUP, typename Operation>
-GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation operation) {
+GF_DEVICE gf_u64 compare_combine(gf_u64 x, Operation operation) {
     if (GROUP < GF_BLOCK)
         return gf_reduce_group<GROUP>(x, operation);
-    __shared__ unsigned long long warps[GF_BLOCK / 32];
+    __shared__ gf_u64 warps[GF_BLOCK / 32];
     x = gf_reduce_group<32>(x, operation);
     if (threadIdx.x % 32 == 0)
         warps[threadIdx.x / 32] = x;
@@ -132,7 +131,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
         const unsigned char *row[2];
         gf_row_inputs(args, unit.y, unit.begin, row);
         compare_counts<T> counts;
-        unsigned long long first = UINT64_MAX; // index of a vector in the unit
+        gf_u64 first = UINT64_MAX; // index of a vector in the unit
         gf_visit_vectors<2, GROUP, 4>(
             row, unit.bytes, lane, [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
                 const uint4 x = q[0], y = q[1];
@@ -172,10 +171,9 @@ __global__ void __launch_bounds__(GF_BLOCK)
         if (args.partition.pieces == 1) {
             *record = found;
         } else {
-            typedef unsigned long long Word;
-            atomicAdd(reinterpret_cast<Word *>(&record->differing), Word{found.differing});
-            atomicMin(reinterpret_cast<Word *>(&record->first), Word{found.first});
-            atomicMax(reinterpret_cast<Word *>(&record->largest), Word{found.largest});
+            atomicAdd(reinterpret_cast<gf_u64 *>(&record->differing), gf_u64{found.differing});
+            atomicMin(reinterpret_cast<gf_u64 *>(&record->first), gf_u64{found.first});
+            atomicMax(reinterpret_cast<gf_u64 *>(&record->largest), gf_u64{found.largest});
         }
     }
 }
@@ -242,13 +240,13 @@ GF_DEVICE uint32_t compare_draw_pixel(const compare_pixels<T, CHANNELS> &a,
                                       const compare_pixels<T, CHANNELS> &b, int pixel) {
     T p[CHANNELS];
     bool differs = false;
-    unsigned long long max = 0;
+    gf_u64 max = 0;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
         const T q = b.at(pixel * CHANNELS + c);
         p[c] = a.at(pixel * CHANNELS + c);
         if (gf_bits(p[c]) != gf_bits(q)) {
-            const unsigned long long distance = compare_distance(p[c], q);
+            const gf_u64 distance = compare_distance(p[c], q);
             max = distance > max ? distance : max;
             differs = true;
         }

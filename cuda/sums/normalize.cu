@@ -225,17 +225,17 @@ template <bool REAL>
 __global__ void __launch_bounds__(means_threads)
     normalize_means(const unsigned char *records, size_t stride, uint64_t rows, double count,
                     float *means) {
-    __shared__ unsigned long long sums[2][means_threads];
+    __shared__ gf_u64 sums[2][means_threads];
     const unsigned char *record = records + blockIdx.x * sizeof(uint64_t);
     const auto load = [&](uint64_t y) {
-        return y < rows ? *reinterpret_cast<const unsigned long long *>(record + y * stride) : 0;
+        return y < rows ? *reinterpret_cast<const gf_u64 *>(record + y * stride) : 0;
     };
     double total = 0;
     gf_wait_for_stream();
     if constexpr (REAL) {
-        unsigned long long next = load(threadIdx.x);
+        gf_u64 next = load(threadIdx.x);
         for (uint64_t first = 0; first < rows; first += means_threads) {
-            unsigned long long *stage = sums[first / means_threads % 2];
+            gf_u64 *stage = sums[first / means_threads % 2];
             stage[threadIdx.x] = next;
             __syncthreads();
             next = load(first + means_threads + threadIdx.x);
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(means_threads)
             }
         }
     } else {
-        unsigned long long sum = 0; // no image in device memory exceeds 64 bits
+        gf_u64 sum = 0; // no image in device memory exceeds 64 bits
         for (uint64_t y = threadIdx.x; y < rows; y += means_threads)
             sum += load(y);
         sums[0][threadIdx.x] = sum;

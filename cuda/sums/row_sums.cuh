@@ -13,9 +13,8 @@
 // IMAGES: inputs.
 template <int IMAGES> struct gf_row_sums : gf_row_args<IMAGES> { uint32_t channels, measured; };
 
-template <int IMAGES>
-GF_DEVICE unsigned long long *gf_sums_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
-    return gf_record_at<unsigned long long>(a, y);
+template <int IMAGES> GF_DEVICE gf_u64 *gf_sums_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
+    return gf_record_at<gf_u64>(a, y);
 }
 
 // ---- the channels of a vector -------------------------------------------------------------------
@@ -53,9 +52,7 @@ template <int CHANNELS> struct gf_planes {
 // records. Channel c of a vector is added to sum[..][(c + shift) % CHANNELS].
 template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
     // A product of u16 may need 32 bits. GF_MAX_PIECE limits the number of other summands.
-    typedef
-        typename std::conditional<IMAGES == 2 && sizeof(T) == 2, unsigned long long, uint32_t>::type
-            Sum;
+    typedef typename std::conditional<IMAGES == 2 && sizeof(T) == 2, gf_u64, uint32_t>::type Sum;
     static const int sums = IMAGES == 1 ? 1 : 3;
 
     GF_DEVICE void add(Sum (&sum)[sums][CHANNELS], int shift, const uint4 (&q)[IMAGES]) {
@@ -94,11 +91,11 @@ template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
 
 // Add the sums of the warps of a block, and store them in the record of its row. VALUES: of a warp.
 template <int VALUES>
-GF_DEVICE void gf_store_block_sums(const unsigned long long (&parts)[GF_BLOCK / 32][VALUES],
-                                   uint32_t values, bool is_row, unsigned long long *record) {
+GF_DEVICE void gf_store_block_sums(const gf_u64 (&parts)[GF_BLOCK / 32][VALUES], uint32_t values,
+                                   bool is_row, gf_u64 *record) {
     __syncthreads();
     if (threadIdx.x < values) {
-        unsigned long long total = 0;
+        gf_u64 total = 0;
         for (int warp = 0; warp < GF_BLOCK / 32; warp++)
             total += parts[warp][threadIdx.x];
         if (is_row)
@@ -124,7 +121,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
     // With three channels a multiple of three: the first channel of each vector of a thread is then
     // a compile-time constant. 64-bit sums leave fewer registers.
     const int unroll = CHANNELS != 3 ? 4 : sizeof(Sum) == 8 ? 3 : 6;
-    __shared__ unsigned long long parts[GF_BLOCK / 32][values];
+    __shared__ gf_u64 parts[GF_BLOCK / 32][values];
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
     gf_wait_for_stream();
     // All threads of a block run the same number of iterations: they synchronize to reduce.
@@ -141,7 +138,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
             });
         // The channel of each sum depends on the first vector of the thread.
         const uint32_t phase = lane * vector_samples % CHANNELS;
-        unsigned long long *record = gf_sums_at(a, unit.y);
+        gf_u64 *record = gf_sums_at(a, unit.y);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
 #pragma unroll
@@ -157,8 +154,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
                     if (unit.bytes && lane == 0 && c < static_cast<int>(a.measured))
                         record[value] = x;
                 } else {
-                    const unsigned long long total =
-                        gf_reduce_group<32>(static_cast<unsigned long long>(x), gf_plus());
+                    const gf_u64 total = gf_reduce_group<32>(static_cast<gf_u64>(x), gf_plus());
                     if (threadIdx.x % 32 == 0)
                         parts[threadIdx.x / 32][value] = total;
                 }
@@ -194,8 +190,8 @@ GF_DEVICE void gf_add_sample(double (&sum)[4], const float (&x)[2]) {
 }
 
 // Return the bits of a sum for a record.
-GF_DEVICE unsigned long long gf_result_bits(double x) {
-    return static_cast<unsigned long long>(__double_as_longlong(gf_canonical(x)));
+GF_DEVICE gf_u64 gf_result_bits(double x) {
+    return static_cast<gf_u64>(__double_as_longlong(gf_canonical(x)));
 }
 
 // Add the samples of one vector per image to the four lanes of a thread.
