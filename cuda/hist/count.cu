@@ -1,13 +1,13 @@
 // hist on CUDA: counting. The counters are in shared memory.
 //
 //   kernel              used for                   counters
-//   hist_count_bins          u16 and f32, whole images  one per bin, in up to 32 copies; divided
-//   among
+//   hist_count_bins     u16 and f32, whole images  one per bin, in up to 32 copies; divided among
 //                                                  blocks if there are too many
 //   hist_count_values   u8, whole images           one per value and lane: always conflict-free
 //   hist_count_rows     counts per row             one per value or bin, or only the record itself;
 //                                                  a team of 8 lanes, a warp or a block per row
 #include "cuda/hist/device.cuh"
+#include "cuda/vectors.cuh"
 
 // ---- values of u8 -------------------------------------------------------------------------------
 
@@ -68,15 +68,6 @@ GF_DEVICE void hist_store_selected(const gf_hist_args &a, const uint32_t *select
     __syncthreads();
     if (counts && threadIdx.x < a.extracts && threadIdx.x < GF_HIST_MAX_LISTED)
         counts[threadIdx.x * gridDim.x + blockIdx.x] = selected[threadIdx.x];
-}
-
-// Set the samples after the first `valid` ones to 0.
-GF_DEVICE uint4 hist_mask_tail(uint4 v, uint32_t valid) {
-    const auto keep = [&](uint32_t word, int before) {
-        const int left = static_cast<int>(valid) - before;
-        return left >= 4 ? word : left <= 0 ? 0 : word & ((1u << left * 8) - 1);
-    };
-    return make_uint4(keep(v.x, 0), keep(v.y, 4), keep(v.z, 8), keep(v.w, 12));
 }
 
 // Shared memory of a block besides the counters.
@@ -180,7 +171,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::resident(hist_table<T
             if (missing == 16)
                 continue;
             if (missing > 0) {
-                batch[b].v = hist_mask_tail(batch[b].v, batch[b].valid);
+                batch[b].v = gf_first_bytes(batch[b].v, batch[b].valid);
 #pragma unroll
                 for (uint32_t c = 0; c < TABLES; c++) // a row starts with its first channel
                     padding[c] += (missing + TABLES - 1 - c) / TABLES;
@@ -220,8 +211,7 @@ static inline void hist_set_copies(hist_counters *counters, uint32_t copies) {
 
 static inline hist_counters hist_counters_of(uint32_t count) {
     const size_t max = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>() - 1024;
-    const size_t limit =
-        hist_count_policy::SHARED_BUDGET < max ? hist_count_policy::SHARED_BUDGET : max;
+    const size_t budget = hist_count_policy::SHARED_BUDGET, limit = std::min(budget, max);
     hist_counters counters = {count, 32, 1, 0, false};
     counters.parts = static_cast<uint32_t>(gf_divide_up(static_cast<size_t>(count) * 4 + 4, max));
     counters.count = static_cast<uint32_t>(gf_divide_up(count, counters.parts));
@@ -372,22 +362,6 @@ GF_DEVICE void hist_count_global(const gf_hist_args &a, const hist_loaded &vecto
     }
 }
 
-// Add the values of a u8 vector to the counters 256 * channel + value.
-template <bool MANY>
-GF_DEVICE void hist_count_row_bytes(const hist_counters &counters, const hist_loaded &vector,
-                                    uint32_t lane_copy, uint32_t *table) {
-    uint32_t c = vector.channel * 256;
-#pragma unroll
-    for (int k = 0; k < 16; k++) {
-        uint32_t key = c + (gf_word(vector.v, k / 4) >> k % 4 * 8 & 255);
-        if (vector.valid < 16)
-            key = static_cast<uint32_t>(k) < vector.valid ? key : counters.count;
-        atomicAdd(&table[key * counters.copies + lane_copy], 1u);
-        if (MANY)
-            c = c + 256 == counters.count ? 0 : c + 256;
-    }
-}
-
 // A piece of a row.
 struct hist_piece {
     const unsigned char *row;
@@ -414,9 +388,18 @@ GF_DEVICE void hist_count_piece(const gf_hist_args &a, const hist_counters &coun
         if (MANY)
             vector.channel =
                 static_cast<uint32_t>(at % a.measured) * gf_hist_vector<T>::size % a.measured;
-        if constexpr (BY == HIST_VALUES)
-            hist_count_row_bytes<MANY>(counters, vector, lane_copy, table);
-        else if constexpr (BY == HIST_BINS)
+        if constexpr (BY == HIST_VALUES) { // counters 256 * channel + value
+            uint32_t c = vector.channel * 256;
+#pragma unroll
+            for (int k = 0; k < 16; k++) {
+                uint32_t key = c + (gf_word(vector.v, k / 4) >> k % 4 * 8 & 255);
+                if (vector.valid < 16)
+                    key = static_cast<uint32_t>(k) < vector.valid ? key : counters.count;
+                atomicAdd(&table[key * counters.copies + lane_copy], 1u);
+                if (MANY)
+                    c = c + 256 == counters.count ? 0 : c + 256;
+            }
+        } else if constexpr (BY == HIST_BINS)
             hist_count_vector<T, MANY, false, HIST_RANGED>(a, counters, 0, lane_copy, vector,
                                                            table);
         else
@@ -525,17 +508,6 @@ static void hist_rows_by(const gf_hist_args &a, const hist_counters &counters,
     });
 }
 
-template <typename T, uint32_t TEAM>
-static void hist_rows_in(const gf_hist_args &a, bool values, const hist_counters &counters,
-                         const hist_records &records, gf_queue *queue) {
-    if constexpr (sizeof(T) == 1)
-        if (values) {
-            hist_rows_by<T, TEAM, HIST_VALUES>(a, counters, records, queue);
-            return;
-        }
-    hist_rows_by<T, TEAM, HIST_BINS>(a, counters, records, queue);
-}
-
 template <typename T>
 static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, gf_hist_args a,
                       gf_queue *queue) {
@@ -550,6 +522,14 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, gf_hist_a
     const bool values = sizeof(T) == 1 && gf_hist_used(a) <= 256 && a.vectors > 64;
     hist_counters counters = hist_counters_of(values ? a.measured * 256 : entries);
     hist_records records = {out.data, out.stride, images, 1, a.vectors, values ? entries : 0};
+    const auto launch = [&](auto team) {
+        if constexpr (sizeof(T) == 1)
+            if (values) {
+                hist_rows_by<T, team, HIST_VALUES>(a, counters, records, queue);
+                return;
+            }
+        hist_rows_by<T, team, HIST_BINS>(a, counters, records, queue);
+    };
     // 8 lanes per short row; one warp per row if there are enough rows for all warps.
     const uint32_t words = counters.count + records.extra, capacity = 56 * 1024 / 4;
     const bool few = a.vectors <= 24 && words < capacity / (Policy::THREADS / 8);
@@ -559,15 +539,13 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, gf_hist_a
         if (few)
             hist_rows_by<T, 8, HIST_BINS>(a, counters, records, queue);
         else
-            hist_rows_in<T, 32>(a, values, counters, records, queue);
+            launch(std::integral_constant<uint32_t, 32>{});
         return;
     }
     if (a.rows < max && a.vectors > min_block_vectors)
         records.piece = gf_divide_up(a.vectors, gf_divide_up(max, a.rows));
-    if (records.piece < min_block_vectors)
-        records.piece = a.vectors < min_block_vectors ? a.vectors : min_block_vectors;
-    if (records.piece > Policy::CHUNK)
-        records.piece = Policy::CHUNK;
+    records.piece =
+        std::clamp<uint64_t>(records.piece, std::min(a.vectors, min_block_vectors), Policy::CHUNK);
     records.pieces = static_cast<uint32_t>(gf_divide_up(a.vectors, records.piece));
     // Use far fewer counters than samples, and leave shared memory for another block.
     while (counters.copies > 1 && (counters.bytes > records.piece * 16 ||
@@ -579,7 +557,7 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, gf_hist_a
     if (global)
         hist_rows_by<T, Policy::THREADS, HIST_GLOBAL>(a, counters, records, queue);
     else
-        hist_rows_in<T, Policy::THREADS>(a, values, counters, records, queue);
+        launch(std::integral_constant<uint32_t, Policy::THREADS>{});
 }
 
 // ---- launch -------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@
 
 #include "hist/hist.h"
 
+#include <algorithm>
+
 // Tuning constants of all kernels.
 struct gf_hist_policy {
     static constexpr int THREADS = 512, WARPS = THREADS / 32;
@@ -85,19 +87,6 @@ template <typename T> GF_DEVICE T gf_hist_element(const uint4 *words, int i) {
     return gf_sample_at<T>(words[i / gf_hist_vector<T>::size], i % gf_hist_vector<T>::size);
 }
 
-// Return x unchanged. The compiler would otherwise convert a selection between two registers to an
-// indexed load from local memory.
-template <typename T> GF_DEVICE T gf_hist_opaque(T x) {
-    if constexpr (sizeof(T) == sizeof(float)) {
-        asm("" : "+f"(x));
-        return x;
-    } else {
-        uint32_t bits = x;
-        asm("" : "+r"(bits));
-        return static_cast<T>(bits);
-    }
-}
-
 // Return the luma of pixel p among C words of pixels.
 template <typename T, int C> GF_DEVICE T gf_hist_luma(const uint4 *words, int p) {
     const T r = gf_hist_element<T>(words, C * p), g = gf_hist_element<T>(words, C * p + 1);
@@ -116,7 +105,16 @@ GF_DEVICE T gf_hist_pick(const gf_hist_args &a, const uint4 *words, int p) {
     T x = gf_hist_element<T>(words, C * p);
 #pragma unroll
     for (int c = 1; c < C; c++) {
-        const T other = gf_hist_opaque(gf_hist_element<T>(words, C * p + c));
+        T other = gf_hist_element<T>(words, C * p + c);
+        // The compiler would otherwise convert the selection between two registers to an indexed
+        // load from local memory.
+        if constexpr (sizeof(T) == sizeof(float)) {
+            asm("" : "+f"(other));
+        } else {
+            uint32_t bits = other;
+            asm("" : "+r"(bits));
+            other = static_cast<T>(bits);
+        }
         x = first == static_cast<uint32_t>(c) ? other : x;
     }
     return x;
@@ -449,15 +447,10 @@ static inline void gf_hist_join_rows(gf_hist_args *a, uint32_t size,
 // blocks: at most max, unless chunks reach Policy::CHUNK.
 static inline unsigned gf_hist_cut(gf_hist_args *a, uint64_t max, uint64_t min) {
     const uint64_t iterations = gf_divide_up(a->end, Policy::THREADS);
-    uint64_t chunk = gf_divide_up(iterations, max) * Policy::THREADS;
-    chunk = chunk > min ? chunk : gf_divide_up(min, Policy::THREADS) * Policy::THREADS;
-    a->chunk = chunk < Policy::CHUNK ? chunk : Policy::CHUNK;
+    const uint64_t chunk =
+        std::max(gf_divide_up(iterations, max), gf_divide_up(min, Policy::THREADS));
+    a->chunk = std::min<uint64_t>(chunk * Policy::THREADS, Policy::CHUNK);
     return static_cast<unsigned>(gf_divide_up(a->end, a->chunk));
-}
-
-// Return an upper bound of the result of gf_hist_cut_common for a strip of `samples` samples.
-static inline uint64_t gf_hist_max_blocks(uint64_t samples) {
-    return Policy::BLOCKS * gf_sm_count() + samples / Policy::CHUNK + 1;
 }
 
 // Compute the chunks that counting and extraction share.

@@ -93,14 +93,6 @@ template <typename T> struct hist_pair {
     uint32_t valid[2];
 };
 
-GF_DEVICE uint4 hist_load_volatile(const uint4 *from) {
-    uint4 v; // volatile: the compiler must issue the load here
-    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from));
-    return v;
-}
-
 template <typename T, bool DENSE>
 GF_DEVICE void hist_load_pair(const gf_hist_args &a, gf_hist_walk *walk, hist_pair<T> *pair) {
 #pragma unroll
@@ -109,10 +101,13 @@ GF_DEVICE void hist_load_pair(const gf_hist_args &a, gf_hist_walk *walk, hist_pa
         pair->valid[i] = 0;
         pair->j[i] = walk->j;
         if (walk->left > 0) {
-            if (DENSE)
-                pair->v[i] = hist_load_volatile(reinterpret_cast<const uint4 *>(walk->at));
+            uint4 &v = pair->v[i];
+            if (DENSE) // volatile: the compiler must issue the load here
+                asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                             : "l"(reinterpret_cast<const uint4 *>(walk->at)));
             else
-                pair->v[i] = gf_hist_load<T, DENSE>(a, *walk);
+                v = gf_hist_load<T, DENSE>(a, *walk);
             pair->valid[i] = gf_hist_valid<T>(a, *walk);
         }
         gf_hist_step(a, walk);
@@ -125,19 +120,6 @@ GF_DEVICE uint32_t hist_sum_warp(uint32_t n) {
 #else
     return gf_reduce_group<32>(n, gf_plus());
 #endif
-}
-
-// Return the inclusive prefix sum over the lanes of the warp.
-GF_DEVICE uint32_t hist_sum_up(uint32_t n) {
-#pragma unroll
-    for (int by = 1; by < 32; by *= 2)
-        asm volatile(
-            "{ .reg .pred p; .reg .u32 other;\n"
-            "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
-            "@p add.u32 %0, %0, other; }"
-            : "+r"(n)
-            : "r"(by));
-    return n;
 }
 
 // Write the indices of hits before `end`, the last one first. index: that of sample 0.
@@ -158,7 +140,16 @@ GF_DEVICE uint32_t hist_list(hist_pass<T> *pass, const hist_pair<T> &pair, uint3
     constexpr uint32_t size = gf_hist_vector<T>::size;
     const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
                                                                   << 16;
-    const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint32_t upto = n; // inclusive prefix sum over the lanes of the warp
+#pragma unroll
+    for (int by = 1; by < 32; by *= 2)
+        asm volatile(
+            "{ .reg .pred p; .reg .u32 other;\n"
+            "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
+            "@p add.u32 %0, %0, other; }"
+            : "+r"(upto)
+            : "r"(by));
     if (lane == 31)
         pass->warps[warp] = upto;
     __syncthreads();
@@ -527,57 +518,44 @@ __global__ void __launch_bounds__(Policy::THREADS)
 
 // ---- launch -------------------------------------------------------------------------------------
 
-template <typename T, bool DENSE>
-static void hist_extract_few(const gf_hist_plan *plan, const gf_hist_args &a, unsigned grid,
-                             uint32_t *counts, gf_u64 *payload, gf_queue *queue) {
-    if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples of the bin form an interval
-        constexpr auto kernel = hist_select<T, DENSE>;
-        gf_hist_set_max_shared<kernel>();
-        gf_launch_kernel(kernel, grid, Policy::THREADS, sizeof(hist_pass<T>), queue, a,
-                         hist_window_of<T>(plan), counts, payload);
-    } else {
-        constexpr auto kernel = hist_split<T, DENSE>;
-        gf_hist_set_max_shared<kernel>();
-        gf_launch_kernel(kernel, grid, Policy::THREADS, sizeof(hist_split_shared<T>), queue, a,
-                         counts, payload);
-    }
-}
-
-template <typename T, bool DENSE>
-static void hist_extract_sorted(const gf_hist_args &a, unsigned grid, void *memory, gf_u64 *payload,
-                                gf_queue *queue) {
-    const uint64_t n = a.rows * a.samples;
-    const gf_hist_sort_layout scratch = gf_hist_sort_layout_of(n, a.extracts);
-    unsigned char *base = static_cast<unsigned char *>(memory);
-    gf_launch_kernel(hist_keys<T, DENSE>, grid, Policy::THREADS, 0, queue, a,
-                     reinterpret_cast<uint32_t *>(base),
-                     reinterpret_cast<gf_u64 *>(base + scratch.indices));
-    gf_hist_sort(memory, n, a.extracts, queue);
-    const unsigned bins = static_cast<unsigned>(gf_divide_up(a.extracts + 1, Policy::THREADS));
-    gf_launch_kernel(hist_offsets, bins, Policy::THREADS, 0, queue,
-                     reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n, a.extracts,
-                     payload);
-    gf_launch_kernel(hist_collect<T>, gf_grid(n, Policy::THREADS), Policy::THREADS, 0, queue, a,
-                     reinterpret_cast<const gf_u64 *>(base + scratch.sorted_indices), payload);
-}
-
 void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, bool counted,
                            void *scratch, gf_u64 *payload, gf_queue *queue) {
     gf_dispatch(
         [&](auto sample, auto dense) {
             typedef decltype(sample) T;
+            constexpr auto select = hist_select<T, dense>;
+            constexpr auto split = hist_split<T, dense>;
+            constexpr int threads = Policy::THREADS;
             gf_hist_args a = strip_args;
             gf_hist_join_rows(&a, 16 / sizeof(T));
             const unsigned grid = gf_hist_cut_common(&a);
+            unsigned char *base = static_cast<unsigned char *>(scratch);
+            uint32_t *counts = static_cast<uint32_t *>(scratch);
             if (a.extracts > GF_HIST_MAX_LISTED) {
-                hist_extract_sorted<T, dense>(a, grid, scratch, payload, queue);
+                const uint64_t n = a.rows * a.samples;
+                const gf_hist_sort_layout at = gf_hist_sort_layout_of(n, a.extracts);
+                gf_launch_kernel(hist_keys<T, dense>, grid, threads, 0, queue, a, counts,
+                                 reinterpret_cast<gf_u64 *>(base + at.indices));
+                gf_hist_sort(scratch, n, a.extracts, queue);
+                gf_launch_kernel(hist_offsets, gf_blocks(a.extracts + 1, threads), threads, 0,
+                                 queue, reinterpret_cast<const uint32_t *>(base + at.sorted_keys),
+                                 n, a.extracts, payload);
+                gf_launch_kernel(hist_collect<T>, gf_grid(n, threads), threads, 0, queue, a,
+                                 reinterpret_cast<const gf_u64 *>(base + at.sorted_indices),
+                                 payload);
                 return;
             }
-            uint32_t *counts = static_cast<uint32_t *>(scratch);
             if (!counted)
-                gf_launch_kernel(hist_count_selected<T, dense>, grid, Policy::THREADS, 0, queue, a,
-                                 counts);
-            hist_extract_few<T, dense>(plan, a, grid, counts, payload, queue);
+                gf_launch_kernel(hist_count_selected<T, dense>, grid, threads, 0, queue, a, counts);
+            if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples form an interval
+                gf_hist_set_max_shared<select>();
+                gf_launch_kernel(select, grid, threads, sizeof(hist_pass<T>), queue, a,
+                                 hist_window_of<T>(plan), counts, payload);
+            } else {
+                gf_hist_set_max_shared<split>();
+                gf_launch_kernel(split, grid, threads, sizeof(hist_split_shared<T>), queue, a,
+                                 counts, payload);
+            }
         },
         gf_type_of{plan->head.in.type}, gf_flag{gf_hist_dense(strip_args)});
 }

@@ -14,11 +14,6 @@
 
 // ---- row sums -----------------------------------------------------------------------------------
 
-struct hist_sums {
-    unsigned char *data; // gf_hist_row_sums of the first row
-    size_t stride;
-};
-
 // Partial results of a block: for each channel the sum and the sum of squares of each lane, and the
 // min and the max as keys.
 template <int MEASURED> struct hist_row_shared {
@@ -65,7 +60,7 @@ GF_DEVICE void hist_sum_lane(const gf_hist_args &a, const float *row,
 // writes 24 bytes per row and channel. Shared memory: 6 KB per channel. Registers: 40 to 80
 // (sm_90).
 template <int MEASURED>
-__global__ void __launch_bounds__(GF_LANES) hist_sum_rows(gf_hist_args a, hist_sums records) {
+__global__ void __launch_bounds__(GF_LANES) hist_sum_rows(gf_hist_args a, gf_rows records) {
     __shared__ hist_row_shared<MEASURED> shared;
     const uint32_t warp_lane = threadIdx.x % 32;
     gf_wait_for_stream();
@@ -97,16 +92,6 @@ __global__ void __launch_bounds__(GF_LANES) hist_sum_rows(gf_hist_args a, hist_s
         }
         __syncthreads();
     }
-}
-
-static void hist_launch_sums(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
-                             gf_queue *queue) {
-    const gf_rows records = gf_strip_records(&plan->head, strip);
-    unsigned char *data = reinterpret_cast<unsigned char *>(gf_hist_sums_of(plan, records.data));
-    gf_channels{a.measured}([&](auto n) {
-        gf_launch_kernel(hist_sum_rows<decltype(n)::value>, gf_blocks(a.rows, 1), GF_LANES, 0,
-                         queue, a, hist_sums{data, records.stride});
-    });
 }
 
 // ---- mask ---------------------------------------------------------------------------------------
@@ -147,16 +132,6 @@ __global__ void __launch_bounds__(Policy::THREADS) hist_draw_mask(gf_hist_args a
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Set the constants of gf_hist_bin_exact and gf_hist_bins_ranged.
-static void hist_set_scale(gf_hist_args *a) {
-    const double scale = a->bins / a->span, margin = (a->bins + 2 + fabs(a->lo * scale)) * 0x1p-21;
-    if (isfinite(a->span) && scale > 1e-290 && scale < 1e290)
-        a->scale = scale;
-    a->quick_scale = static_cast<float>(scale);
-    a->quick_lo = static_cast<float>(a->lo * scale);
-    a->margin = scale > 1e-30 && scale < 1e30 && margin < 0.25 ? static_cast<float>(margin) : 1;
-}
-
 static gf_hist_args hist_args_of(const gf_hist_plan *plan, const gf_strip *strip) {
     gf_hist_args a = {};
     a.in = gf_row(&strip->in[0], strip->out.y0);
@@ -177,11 +152,16 @@ static gf_hist_args hist_args_of(const gf_hist_plan *plan, const gf_strip *strip
     a.lo = plan->lo;
     a.hi = plan->hi;
     a.span = plan->hi - plan->lo;
-    hist_set_scale(&a);
+    // The constants of gf_hist_bin_exact and gf_hist_bins_ranged.
+    const double scale = a.bins / a.span, margin = (a.bins + 2 + fabs(a.lo * scale)) * 0x1p-21;
+    if (isfinite(a.span) && scale > 1e-290 && scale < 1e290)
+        a.scale = scale;
+    a.quick_scale = static_cast<float>(scale);
+    a.quick_lo = static_cast<float>(a.lo * scale);
+    a.margin = scale > 1e-30 && scale < 1e30 && margin < 0.25 ? static_cast<float>(margin) : 1;
     a.blocks = gf_hist_blocks(plan);
     a.extracts = plan->extracts;
-    for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
-        a.listed[i] = plan->listed[i];
+    std::copy_n(plan->listed, GF_HIST_MAX_LISTED, a.listed);
     return a;
 }
 
@@ -192,7 +172,9 @@ static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
         return 0;
     if (plan->extracts > GF_HIST_MAX_LISTED)
         return gf_hist_sort_layout_of(n, plan->extracts).bytes;
-    return gf_hist_max_blocks(n) * plan->extracts * sizeof(uint32_t);
+    // The result of gf_hist_cut_common for a strip of n samples is at most this.
+    const uint64_t blocks = Policy::BLOCKS * gf_sm_count() + n / Policy::CHUNK + 1;
+    return blocks * plan->extracts * sizeof(uint32_t);
 }
 
 static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
@@ -210,8 +192,14 @@ static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratc
         gf_hist_queue_count(&values, strip, hist_args_of(&values, strip),
                             state + gf_hist_state_counters(plan), nullptr, queue);
     }
-    if (plan->row_sums)
-        hist_launch_sums(plan, strip, a, queue);
+    if (plan->row_sums) {
+        gf_rows sums = gf_strip_records(head, strip);
+        sums.data = reinterpret_cast<unsigned char *>(gf_hist_sums_of(plan, sums.data));
+        gf_channels{a.measured}([&](auto n) {
+            gf_launch_kernel(hist_sum_rows<decltype(n)::value>, gf_blocks(a.rows, 1), GF_LANES, 0,
+                             queue, a, sums);
+        });
+    }
     if (plan->mask)
         gf_for_type(head->in.type, [&](auto sample) {
             gf_launch_kernel(hist_draw_mask<decltype(sample)>,
