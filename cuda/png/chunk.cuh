@@ -126,12 +126,6 @@ GF_DEVICE void png_find_edges(const png_window &w, const png_place &p, uint32_t 
         }
 }
 
-// Return a bit for each of four bytes that equals its predecessor.
-GF_DEVICE uint32_t png_equal_bits(uint32_t word, uint32_t before) {
-    const uint32_t equal = __vcmpeq4(word, __byte_perm(before, word, 0x6543));
-    return (equal & 0x01010101u) * 0x10204080u >> 28;
-}
-
 GF_DEVICE png_bytes png_load_bytes(const png_window &w, const png_place &p) {
     png_bytes b;
     const uint32_t offset = threadIdx.x * THREAD_BYTES;
@@ -147,9 +141,11 @@ GF_DEVICE png_bytes png_load_bytes(const png_window &w, const png_place &p) {
                    : 0;
     b.equal = 0;
 #pragma unroll
-    for (int i = 0; i < static_cast<int>(THREAD_WORDS); i++)
-        b.equal |= static_cast<uint64_t>(png_equal_bits(b.word[i], i ? b.word[i - 1] : last))
-                   << 4 * i;
+    for (int i = 0; i < static_cast<int>(THREAD_WORDS); i++) {
+        const uint32_t before = __byte_perm(i ? b.word[i - 1] : last, b.word[i], 0x6543);
+        const uint32_t equal = __vcmpeq4(b.word[i], before) & 0x01010101u;
+        b.equal |= static_cast<uint64_t>(equal * 0x10204080u >> 28) << 4 * i;
+    }
     if (b.at == 0)
         b.equal &= ~uint64_t{1};
     if (b.size < 64)

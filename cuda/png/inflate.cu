@@ -307,20 +307,6 @@ GF_DEVICE bool inflate_make_fixed(inflate_memory *m) {
 
 // ---- output -------------------------------------------------------------------------------------
 
-// Add the bytes of a lane in a segment to the Adler-32 sums.
-GF_DEVICE void inflate_add_sums(inflate_output *out, const uint4 &v) {
-    const uint32_t word[4] = {v.x, v.y, v.z, v.w};
-    uint32_t sum = 0, moment = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t part = __dp4a(word[i], 0x01010101u, 0u);
-        sum += part;
-        moment = __dp4a(word[i], 0x03020100u, moment + 4 * i * part);
-    }
-    out->sum += sum;
-    out->moment += static_cast<uint64_t>(out->base + 16 * threadIdx.x) * sum + moment;
-}
-
 // Write pending bytes to the ring.
 GF_DEVICE void inflate_settle(inflate_memory *m, inflate_output *out) {
     if (out->pending)
@@ -329,35 +315,31 @@ GF_DEVICE void inflate_settle(inflate_memory *m, inflate_output *out) {
     __syncwarp();
 }
 
-// Store the segment before `end`, a multiple of SEGMENT.
-GF_DEVICE bool inflate_flush(inflate_memory *m, inflate_output *out, uint32_t end) {
+// Advance by `step` < SEGMENT bytes that were written to the ring. Store a segment that they
+// complete, and add it to the Adler-32 sums.
+GF_DEVICE bool inflate_advance(inflate_memory *m, inflate_output *out, uint32_t step) {
+    out->at += step;
+    if (out->at % SEGMENT >= step)
+        return true;
+    const uint32_t end = out->at / SEGMENT * SEGMENT;
     if (end > out->limit || __any_sync(GF_WARP, out->invalid))
         return false;
     inflate_settle(m, out);
     const uint32_t at = end - SEGMENT + 16 * threadIdx.x;
     const uint4 v = *reinterpret_cast<const uint4 *>(m->ring + at % RING);
     *reinterpret_cast<uint4 *>(out->out + at) = v;
-    inflate_add_sums(out, v);
+    uint32_t sum = 0, moment = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t part = __dp4a(gf_word(v, i), 0x01010101u, 0u);
+        sum += part;
+        moment = __dp4a(gf_word(v, i), 0x03020100u, moment + 4 * i * part);
+    }
+    out->sum += sum;
+    out->moment += static_cast<uint64_t>(out->base + 16 * threadIdx.x) * sum + moment;
     out->base += SEGMENT;
     out->base -= out->base >= ADLER_BASE ? ADLER_BASE : 0;
     return true;
-}
-
-// Store the bytes after the last whole segment.
-GF_DEVICE void inflate_flush_rest(inflate_memory *m, inflate_output *out) {
-    inflate_settle(m, out);
-    for (uint32_t i = out->at / SEGMENT * SEGMENT + threadIdx.x; i < out->at; i += 32) {
-        const uint32_t byte = m->ring[i % RING];
-        out->out[i] = static_cast<unsigned char>(byte);
-        out->sum += byte;
-        out->moment += static_cast<uint64_t>(out->base + i % SEGMENT) * byte;
-    }
-}
-
-// Advance by `step` < SEGMENT bytes that were written to the ring.
-GF_DEVICE bool inflate_advance(inflate_memory *m, inflate_output *out, uint32_t step) {
-    out->at += step;
-    return out->at % SEGMENT >= step || inflate_flush(m, out, out->at / SEGMENT * SEGMENT);
 }
 
 // A byte of output: byte k of a token with a value.
@@ -581,8 +563,15 @@ __global__ void __launch_bounds__(32) png_inflate(const png_stream *streams, png
             adler = adler << 8 | in.take(&m, 8);
         valid = in.taken() == uint64_t{8} * s.bytes; // nothing follows
     }
-    if (valid)
-        inflate_flush_rest(&m, &out);
+    if (valid) { // store the bytes after the last whole segment
+        inflate_settle(&m, &out);
+        for (uint32_t i = out.at / SEGMENT * SEGMENT + threadIdx.x; i < out.at; i += 32) {
+            const uint32_t byte = m.ring[i % RING];
+            out.out[i] = static_cast<unsigned char>(byte);
+            out.sum += byte;
+            out.moment += static_cast<uint64_t>(out.base + i % SEGMENT) * byte;
+        }
+    }
     png_stream_end end;
     end.sum = gf_reduce_group<32>(out.sum, gf_plus());
     end.moment = gf_reduce_group<32>(out.moment, gf_plus());

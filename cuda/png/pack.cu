@@ -29,20 +29,8 @@ GF_DEVICE bool png_must_wait(const png_window &w) {
     return !w.complete && *w.any_matches;
 }
 
-// Place the blocks of a strip, and return the bytes of its deflate data.
-GF_DEVICE uint32_t png_place_blocks(const png_window &w, const png_strip &s, uint32_t strip) {
-    uint64_t bit = 0;
-    for (uint32_t k = 0; k * uint64_t{GF_DEFLATE_BLOCK} < s.filtered; k++) {
-        png_block *block = w.block + strip * w.blocks + k;
-        const uint32_t size =
-            min(s.filtered - k * GF_DEFLATE_BLOCK, static_cast<uint32_t>(GF_DEFLATE_BLOCK));
-        block->start = bit;
-        bit += block->stored ? png_stored_bit(bit, size) : block->bits;
-    }
-    return static_cast<uint32_t>(s.last ? (bit + 7) / 8 : (bit + 3 + 7) / 8 + 4);
-}
-
-// Place the strips in the output one after another, and clear the words that two chunks share.
+// Place the blocks in each strip and the strips in the output, one after another, and clear the
+// words that two chunks share.
 // Grid: one block of 1024 threads, one per strip. Registers: 32 (sm_90).
 __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w) {
     gf_wait_for_stream();
@@ -54,12 +42,21 @@ __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w
     if (k < w.strips) {
         s = w.strip[k];
         png_strip_state *state = w.state + k;
-        if (state->matches != PNG_MATCHES)
-            state->size = png_place_blocks(w, s, k);
+        if (state->matches != PNG_MATCHES) {
+            uint64_t bit = 0;
+            for (uint32_t b = 0; b * uint64_t{GF_DEFLATE_BLOCK} < s.filtered; b++) {
+                png_block *block = w.block + k * w.blocks + b;
+                const uint32_t bytes =
+                    min(s.filtered - b * GF_DEFLATE_BLOCK, static_cast<uint32_t>(GF_DEFLATE_BLOCK));
+                block->start = bit;
+                bit += block->stored ? png_stored_bit(bit, bytes) : block->bits;
+            }
+            state->size = static_cast<uint32_t>(s.last ? (bit + 7) / 8 : (bit + 3 + 7) / 8 + 4);
+        }
         size = state->size + IDAT_HEAD + CRC_BYTES + (s.first ? w.head_bytes + ZLIB_HEAD : 0) +
                (s.last ? ADLER_BYTES + IEND_BYTES : 0);
         const uint64_t after = s.after % ADLER_BASE;
-        unsigned long long *adler = reinterpret_cast<unsigned long long *>(w.adler[s.image]);
+        gf_u64 *adler = reinterpret_cast<gf_u64 *>(w.adler[s.image]);
         atomicAdd(&adler[0], state->sum % ADLER_BASE);
         // Adler-32 starts with 1, which adds the number of bytes to the second sum.
         atomicAdd(&adler[1],
@@ -285,7 +282,8 @@ static constexpr uint32_t BLOCK_POWER = 12;             // of CRC_THREADS words
 static constexpr uint32_t CRC_POLYNOMIAL = 0xedb88320u; // reflected: bit 31 is x^0
 
 // Return a * b modulo the polynomial of CRC-32.
-GF_DEVICE uint32_t png_crc_multiply(uint32_t a, uint32_t b) {
+static constexpr __host__ __device__ __forceinline__ uint32_t png_crc_multiply(uint32_t a,
+                                                                               uint32_t b) {
     uint32_t product = 0;
     for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
         if (a & bit)
@@ -302,16 +300,9 @@ struct png_crc_powers {
 
 static constexpr png_crc_powers png_make_powers() {
     png_crc_powers powers = {};
-    uint32_t square = 1u << 23; // x^8
-    for (int k = 0; k < 32; k++) {
-        powers.power[k] = square;
-        uint32_t product = 0, b = square;
-        for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
-            product ^= square & bit ? b : 0;
-            b = b & 1 ? b >> 1 ^ CRC_POLYNOMIAL : b >> 1;
-        }
-        square = product;
-    }
+    powers.power[0] = 1u << 23; // x^8
+    for (int k = 1; k < 32; k++)
+        powers.power[k] = png_crc_multiply(powers.power[k - 1], powers.power[k - 1]);
     return powers;
 }
 

@@ -148,14 +148,10 @@ GF_DEVICE void png_count_repeat(const png_window &w, const png_strip &s, int64_t
     *repeated += same && !(up && left) ? GF_PNG_PROBE_STRIDE : 0;
 }
 
-// Histograms of the residuals of each filter.
-struct png_probe_counts {
-    uint32_t count[GF_PNG_FILTERS][256][PROBE_COPIES];
-};
-
-// Count the residuals of the word, or of the last bytes of a piece, at byte c of row y.
+// Count the residuals of the word, or of the last bytes of a piece, at byte c of row y. counts: a
+// histogram per filter.
 GF_DEVICE void png_count_residuals(const png_window &w, const png_strip &s, int64_t y, int64_t c,
-                                   uint32_t bytes, png_probe_counts *counts) {
+                                   uint32_t bytes, uint32_t (*counts)[256][PROBE_COPIES]) {
     const int64_t left = c - w.bpp;
     uint32_t word[4] = {0, 0, 0, 0}; // the bytes and their neighbours
     if (bytes == 4) {
@@ -176,8 +172,7 @@ GF_DEVICE void png_count_residuals(const png_window &w, const png_strip &s, int6
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++)
             if (k < bytes)
-                atomicAdd(&counts->count[f][residuals >> 8 * k & 255][threadIdx.x % PROBE_COPIES],
-                          1);
+                atomicAdd(&counts[f][residuals >> 8 * k & 255][threadIdx.x % PROBE_COPIES], 1);
     }
 }
 
@@ -185,11 +180,11 @@ GF_DEVICE void png_count_residuals(const png_window &w, const png_strip &s, int6
 // Grid: strips. Block: 512 threads; a warp examines a piece. Shared memory: 20 KiB of histograms.
 // Registers: 52 (sm_90), 2 resident blocks.
 __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_window w) {
-    __shared__ png_probe_counts counts;
+    __shared__ uint32_t counts[GF_PNG_FILTERS][256][PROBE_COPIES];
     gf_wait_for_stream();
     const png_strip s = w.strip[blockIdx.x];
     for (uint32_t i = threadIdx.x; i < GF_PNG_FILTERS * 256 * PROBE_COPIES; i += PROBE_THREADS)
-        counts.count[0][0][i] = 0;
+        counts[0][0][i] = 0;
     const uint32_t pieces = png_piece_count(w, s.count);
     uint64_t total = 0, flat = 0, repeated = 0;
     for (uint32_t k = threadIdx.x / 32; k < pieces; k += PROBE_THREADS / 32) {
@@ -197,7 +192,7 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
         const int64_t y = static_cast<int64_t>(piece.y);
         for (uint32_t i = threadIdx.x % 32 * 4; i < piece.size; i += 32 * 4) {
             const uint32_t bytes = min(static_cast<uint32_t>(piece.size) - i, 4u);
-            png_count_residuals(w, s, y, static_cast<int64_t>(piece.at + i), bytes, &counts);
+            png_count_residuals(w, s, y, static_cast<int64_t>(piece.at + i), bytes, counts);
             total += bytes;
         }
         for (uint32_t i = threadIdx.x % 32 * GF_PNG_PROBE_STRIDE; i + 4 <= piece.size;
@@ -215,7 +210,7 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
     for (uint32_t f = 0; f < GF_PNG_FILTERS; f++) {
         uint32_t count = 0;
         for (uint32_t k = 0; k < PROBE_COPIES && threadIdx.x < 256; k++)
-            count += counts.count[f][threadIdx.x][k];
+            count += counts[f][threadIdx.x][k];
         probe.cost[f] = gf_png_entropy(probe.total, png_block_sum(gf_png_entropy_term(count)));
     }
     if (threadIdx.x != 0)
@@ -401,8 +396,8 @@ __global__ void __launch_bounds__(THREADS) png_count_chunks(const png_window w) 
     if (threadIdx.x != 0)
         return;
     png_strip_state *state = w.state + p.strip;
-    atomicAdd(reinterpret_cast<unsigned long long *>(&state->sum), all % ADLER_BASE);
-    atomicAdd(reinterpret_cast<unsigned long long *>(&state->weighted), weighted % ADLER_BASE);
+    atomicAdd(reinterpret_cast<gf_u64 *>(&state->sum), all % ADLER_BASE);
+    atomicAdd(reinterpret_cast<gf_u64 *>(&state->weighted), weighted % ADLER_BASE);
 }
 
 // ---- codes --------------------------------------------------------------------------------------
@@ -474,39 +469,6 @@ GF_DEVICE void png_make_code(png_code_memory *m, const uint32_t *frequency, unsi
     __syncthreads();
 }
 
-// Run-length encode the lengths of both codes. The thread of the first length of a run encodes it.
-GF_DEVICE void png_encode_lengths(gf_deflate_codes *codes) {
-    const unsigned count = codes->literals + codes->distances, i = threadIdx.x;
-    unsigned run = 0, length = 0;
-    if (i < count) {
-        length = gf_header_length(codes, i);
-        if (i == 0 || gf_header_length(codes, i - 1) != length)
-            for (run = 1; i + run < count && gf_header_length(codes, i + run) == length;)
-                run++;
-    }
-    const unsigned at = png_scan(gf_header_put_run(nullptr, 0, length, run), 0u, gf_plus());
-    const unsigned end = gf_header_put_run(codes, at, length, run);
-    if (i == CODE_THREADS - 1)
-        codes->length_symbols = end;
-    __syncthreads();
-}
-
-// Add up the symbols of the chunks of a block. All matches have distance 1.
-GF_DEVICE void png_sum_counts(png_code_memory *m, const uint16_t *counts, uint32_t chunks) {
-    for (unsigned i = threadIdx.x; i < GF_DEFLATE_LITERALS; i += CODE_THREADS) {
-        m->literal[i] = i == GF_DEFLATE_END ? 1 : 0;
-        for (uint32_t c = 0; c < chunks; c++)
-            m->literal[i] += counts[c * PNG_COUNTS + i];
-    }
-    if (threadIdx.x < GF_DEFLATE_DISTANCES)
-        m->distance[threadIdx.x] = 0;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        for (uint32_t c = 0; c < chunks; c++)
-            m->distance[0] += counts[c * PNG_COUNTS + GF_DEFLATE_LITERALS];
-    __syncthreads();
-}
-
 // Make the code of the code lengths, and find the size of the header.
 GF_DEVICE void png_make_header(png_code_memory *m) {
     if (threadIdx.x < GF_DEFLATE_LENGTHS)
@@ -514,7 +476,22 @@ GF_DEVICE void png_make_header(png_code_memory *m) {
     if (threadIdx.x == 0)
         gf_header_cut_codes(&m->codes);
     __syncthreads();
-    png_encode_lengths(&m->codes);
+    // Run-length encode the lengths of both codes. The thread of the first length of a run encodes
+    // it.
+    gf_deflate_codes *codes = &m->codes;
+    const unsigned count = codes->literals + codes->distances, first = threadIdx.x;
+    unsigned run = 0, length = 0;
+    if (first < count) {
+        length = gf_header_length(codes, first);
+        if (first == 0 || gf_header_length(codes, first - 1) != length)
+            for (run = 1; first + run < count && gf_header_length(codes, first + run) == length;)
+                run++;
+    }
+    const unsigned at = png_scan(gf_header_put_run(nullptr, 0, length, run), 0u, gf_plus());
+    const unsigned end = gf_header_put_run(codes, at, length, run);
+    if (first == CODE_THREADS - 1)
+        codes->length_symbols = end;
+    __syncthreads();
     for (unsigned i = threadIdx.x; i < m->codes.length_symbols; i += CODE_THREADS)
         atomicAdd(&m->length[m->codes.length_symbol[i].symbol], 1);
     __syncthreads();
@@ -563,7 +540,18 @@ __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window 
     const size_t chunk = static_cast<size_t>(strip) * w.chunks + begin / PNG_CHUNK;
     const uint16_t *counts = w.counts + chunk * PNG_COUNTS;
     uint32_t *chunk_bits = w.chunk_bits + chunk;
-    png_sum_counts(&m, counts, chunks);
+    // Add up the symbols of the chunks. All matches have distance 1.
+    for (unsigned i = threadIdx.x; i < GF_DEFLATE_LITERALS; i += CODE_THREADS) {
+        m.literal[i] = i == GF_DEFLATE_END ? 1 : 0;
+        for (uint32_t c = 0; c < chunks; c++)
+            m.literal[i] += counts[c * PNG_COUNTS + i];
+    }
+    if (threadIdx.x < GF_DEFLATE_DISTANCES)
+        m.distance[threadIdx.x] = 0;
+    __syncthreads();
+    for (uint32_t c = 0; c < chunks && threadIdx.x == 0; c++)
+        m.distance[0] += counts[c * PNG_COUNTS + GF_DEFLATE_LITERALS];
+    __syncthreads();
     png_make_code(&m, m.literal, GF_DEFLATE_LITERALS, GF_DEFLATE_MAX_BITS, m.codes.literal);
     png_make_code(&m, m.distance, GF_DEFLATE_DISTANCES, GF_DEFLATE_MAX_BITS, m.codes.distance);
     png_make_header(&m);
