@@ -143,8 +143,6 @@ static inline void gf_dispatch(F run, Choice choice, Others... others) {
     });
 }
 
-// ---- stream -------------------------------------------------------------------------------------
-
 // Wait until the previous kernel of the stream has completed and its writes are visible. See
 // gf_launch_kernel; after another launch this returns at once.
 GF_DEVICE void gf_wait_for_stream() {

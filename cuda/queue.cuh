@@ -56,8 +56,7 @@ static inline void gf_queue_move(gf_queue *queue, int device, cudaStream_t strea
 
 // ---- copies and events --------------------------------------------------------------------------
 
-// Create a stream or an event on the current device, unless it exists. flags: of
-// cudaEventCreateWithFlags.
+// Create a stream or an event on the current device, unless it exists. flags: of the event.
 static inline void gf_stream_create(cudaStream_t *stream, gf_queue *queue) {
     if (!*stream)
         gf_queue_call(queue, "cudaStreamCreate",
@@ -155,16 +154,14 @@ static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned 
 // updates the kernels whose arguments have changed.
 struct gf_sequence;
 
-// Start to record. NULL: creates the sequence. Returns false if there is no memory for it, or if an
-// earlier recording has failed.
+// Start to record. NULL: creates the sequence. Returns false after a failure.
 bool gf_sequence_begin(gf_sequence **sequence, gf_queue *queue);
 // Return whether the queue is recorded, and if so, let the recording fail. To be called before
 // any launch by other means than gf_launch_kernel, for example by a library; if true, the caller
 // launches nothing.
 bool gf_sequence_refuse(gf_queue *queue);
-// Stop recording, and launch the graph on the stream of the queue if it is complete: it has at
-// least two kernels, the same ones in every recording, and no other launches. Returns false if
-// nothing was launched.
+// Stop recording, and launch the graph on the stream of the queue if it is complete: at least two
+// kernels, the same ones in every recording. Returns false if nothing was launched.
 bool gf_sequence_launch(gf_queue *queue);
 void gf_sequence_free(gf_sequence *sequence);
 

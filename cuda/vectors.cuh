@@ -10,8 +10,7 @@
 #define GF_BLOCK 256 // threads per block of the kernels that partition rows
 
 // Load 16 bytes. STREAMING: evict first. Kernels that only read are faster with it (1.06 of the
-// copy bandwidth, 0.98 without it), kernels that write each byte that they read are slower (0.88,
-// and 0.95 without it).
+// copy bandwidth, 0.98 without it), those that write what they read slower (0.88, and 0.95).
 template <bool STREAMING> GF_DEVICE uint4 gf_load_vector(const unsigned char *p) {
     return STREAMING ? __ldcs(reinterpret_cast<const uint4 *>(p))
                      : *reinterpret_cast<const uint4 *>(p);
@@ -91,8 +90,7 @@ struct gf_partition {
     uint64_t units;       // pieces in all rows
 };
 
-// Maximum bytes per piece: 4096 vectors per thread. Each vector adds up to 16 u8 products to a
-// 32-bit sum.
+// Maximum bytes per piece: 4096 vectors per thread add 16 u8 products each to a 32-bit sum.
 #define GF_MAX_PIECE (UINT64_C(256) * 4096 * 16 / 12288 * 12288)
 
 // Partition rows. A narrow row gets a small group, because a block would leave threads idle; a wide
@@ -147,8 +145,6 @@ GF_DEVICE gf_unit gf_unit_at(const gf_partition &partition, uint64_t row_bytes, 
     const uint64_t rest = row_bytes - begin;
     return {y, begin, rest < partition.piece_bytes ? rest : partition.piece_bytes};
 }
-
-// ---- records ------------------------------------------------------------------------------------
 
 // Arguments of kernels that write a record per row. INPUTS: of the filter. LISTS: as in gf_images.
 template <int INPUTS, int LISTS = INPUTS> struct gf_row_args {

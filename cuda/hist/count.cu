@@ -54,8 +54,7 @@ GF_DEVICE void hist_load_batch(const gf_hist_args &a, gf_hist_walk *walk,
     }
 }
 
-// Add to the number of samples of an extracted bin in this block's chunk. It is stored as
-// counts[nth * blocks + block].
+// Add to the number of samples of an extracted bin in this chunk: counts[nth * blocks + block].
 GF_DEVICE void hist_add_selected(const gf_hist_args &a, uint32_t *selected, uint32_t bin,
                                  uint32_t sum) {
     const uint32_t nth = gf_hist_nth(a, bin);
@@ -76,8 +75,7 @@ template <uint32_t TABLES> struct hist_values_shared {
     uint32_t bin_of[256];
 };
 
-// Count the values of a vector. column: of the lane's counters, in bytes. order: selects the bytes
-// of pairs.
+// Count the values of a vector. column: of the lane's counters, in bytes. order: of bytes in pairs.
 template <uint32_t TABLES>
 GF_DEVICE void hist_count_bytes(const hist_loaded &vector, uint32_t column, uint32_t order,
                                 uint32_t *counters) {
@@ -414,8 +412,7 @@ template <uint32_t TEAM> GF_DEVICE void hist_sync_team() {
         __syncthreads();
 }
 
-// Write the counters of a team to the record of its row; of a piece, add them. record: NULL for a
-// team without a piece.
+// Write the counters of a team to the record of its row; of a piece, add them. record: NULL: none.
 template <uint32_t TEAM, hist_rows_method BY>
 GF_DEVICE void hist_store_row(const gf_hist_args &a, const hist_counters &counters, uint32_t *table,
                               const uint8_t *bin_of, bool is_row, gf_u64 *record) {
@@ -559,8 +556,6 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, gf_hist_a
     else
         launch(std::integral_constant<uint32_t, Policy::THREADS>{});
 }
-
-// ---- launch -------------------------------------------------------------------------------------
 
 // Test whether the tables of `channels` channels fit into the shared memory of a block.
 static bool hist_tables_fit(uint32_t channels) {

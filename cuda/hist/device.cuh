@@ -1,5 +1,4 @@
-// Helpers that the kernels of hist share: the plan on the device, samples and their bins, and the
-// iteration over vectors.
+// Helpers that the kernels of hist share: the plan, samples and their bins, iteration over vectors.
 #ifndef GF_HIST_DEVICE_CUH
 #define GF_HIST_DEVICE_CUH
 
@@ -97,8 +96,7 @@ template <typename T, int C> GF_DEVICE T gf_hist_luma(const uint4 *words, int p)
         return static_cast<T>(gf_luma_integer(r, g, b));
 }
 
-// Return the measured channel of pixel p. If hist_count_bins assigns each channel its own blocks,
-// the channel is blockIdx.z.
+// Return the measured channel of pixel p: blockIdx.z if each channel has blocks of its own.
 template <typename T, int C>
 GF_DEVICE T gf_hist_pick(const gf_hist_args &a, const uint4 *words, int p) {
     const uint32_t first = a.first + blockIdx.z;
@@ -106,8 +104,7 @@ GF_DEVICE T gf_hist_pick(const gf_hist_args &a, const uint4 *words, int p) {
 #pragma unroll
     for (int c = 1; c < C; c++) {
         T other = gf_hist_element<T>(words, C * p + c);
-        // The compiler would otherwise convert the selection between two registers to an indexed
-        // load from local memory.
+        // The compiler would otherwise select by an indexed load from local memory.
         if constexpr (sizeof(T) == sizeof(float)) {
             asm("" : "+f"(other));
         } else {
@@ -150,8 +147,7 @@ GF_DEVICE uint4 gf_hist_gather(const gf_hist_args &a, const uint4 *from, uint32_
 // Compute gf_hist_bin_ranged without its division, which takes longer than all other operations.
 // The product below and the operations of the golden backend each round at most twice; they differ
 // by less than a relative 2^-50. If the product is not that close to an integer, both have the same
-// floor, and the sample is inside the range. Otherwise, or if scale is 0, compute the golden
-// formula.
+// floor, and the sample is inside the range. Otherwise compute the golden formula.
 static __device__ __noinline__ uint32_t gf_hist_bin_exact(double v, double lo, double hi,
                                                           double span, double scale,
                                                           uint32_t bins) {
@@ -234,8 +230,7 @@ GF_DEVICE void gf_hist_bins_ranged(const gf_hist_args &a, const uint4 &v,
     }
 }
 
-// Computation of bins: HIST_PLAIN only for plans without --range and nodata, HIST_KEYS only for
-// plans with keys.
+// Computation of bins: HIST_PLAIN: without --range and nodata. HIST_KEYS: for plans with keys.
 enum gf_hist_by { HIST_PLAIN, HIST_RANGED, HIST_KEYS };
 
 // Compute the bins of the samples of a vector.
@@ -277,8 +272,7 @@ GF_DEVICE void gf_hist_bins(const gf_hist_args &a, const uint4 &v,
         }
 }
 
-// Return the index of the bin of a counter among the extracted bins; a.extracts or more if it is
-// not extracted.
+// Return the index of the bin of a counter among the extracted bins; a.extracts or more: none.
 GF_DEVICE uint32_t gf_hist_nth(const gf_hist_args &a, uint32_t counter) {
     const uint32_t bin = gf_hist_clamp(counter, a.bins, a.ranged);
     if (a.extract_all)
@@ -294,8 +288,7 @@ GF_DEVICE uint32_t gf_hist_nth(const gf_hist_args &a, uint32_t counter) {
 // A vector is 16 bytes of consecutive measured samples of a row (16, 8 or 4 samples); the last
 // vector of a row may have fewer. If all channels are measured ("dense"), a vector is 16 bytes of
 // the image. Otherwise it is gathered from 16 bytes per channel. Vectors are numbered consecutively
-// through the strip. Block b processes the vectors from b * chunk, therefore the order of blocks is
-// the image order of samples.
+// through the strip. Block b has the vectors from b * chunk: blocks are in image order.
 
 struct gf_hist_walk {
     const unsigned char *at;
@@ -458,8 +451,6 @@ static inline unsigned gf_hist_cut_common(gf_hist_args *a) {
     return gf_hist_cut(a, a->blocks * gf_sm_count(), 1);
 }
 
-// ---- files --------------------------------------------------------------------------------------
-
 // Queue the counting of an image, or of each row of a strip (count.cu). Returns whether counts, if
 // not NULL, receives the number of samples of each extracted bin in the chunk of each block.
 bool gf_hist_queue_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
@@ -468,8 +459,7 @@ bool gf_hist_queue_count(const gf_hist_plan *plan, const gf_strip *strip, const 
 // Return the resident blocks per SM of the kernel that counts an image.
 uint64_t gf_hist_blocks(const gf_hist_plan *plan);
 
-// Queue the extraction of selected bins (extract.cu). counted: scratch holds the counts of
-// gf_hist_queue_count.
+// Queue the extraction of selected bins (extract.cu). counted: scratch holds their counts.
 void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &a, bool counted,
                            void *scratch, gf_u64 *payload, gf_queue *queue);
 
@@ -480,8 +470,7 @@ struct gf_hist_sort_layout {
 
 gf_hist_sort_layout gf_hist_sort_layout_of(uint64_t n, uint32_t extracts);
 
-// Sort indices by key, stably. Keys are at most extracts. A separate file, cuda/hist/sort.cu,
-// compiles CUB's templates.
+// Sort indices by key, stably (sort.cu). Keys are at most extracts.
 void gf_hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue);
 
 #endif

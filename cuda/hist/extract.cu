@@ -7,11 +7,8 @@
 //   hist_count_selected                    before the last two, if counting stored no counts
 //
 // hist_split and hist_select read counts: the number of samples of each extracted bin in the chunk
-// of each block. From these each block computes its output offsets; it then reads its chunk again
-// and writes the samples.
+// of each block. From these each block computes its output offsets; it reads its chunk again.
 #include "cuda/hist/device.cuh"
-
-// ---- interval of a bin --------------------------------------------------------------------------
 
 // The values of a bin are an interval (filters/hist/hist.h). The host computes it; kernels that
 // extract one bin compare samples with it and compute no bins.
@@ -23,8 +20,8 @@ template <> struct hist_window<uint8_t> { uint32_t add_lo, low_lo, add_above, lo
 
 // Compare four bytes with a bound: set the highest bit of each byte >= bound. Adding 128 minus the
 // low 7 bits of the bound to the low 7 bits of a byte sets the highest bit if the byte's 7 bits are
-// at least those of the bound. The result is the majority of this bit, the byte's own highest bit,
-// and (bound < 128).
+// at least those of the bound. The result is the majority of this bit, the byte's highest bit, and
+// (bound < 128).
 GF_DEVICE uint32_t hist_bytes_ge(uint32_t word, uint32_t add, uint32_t low) {
     const uint32_t sum = (word & 0x7f7f7f7fu) + add;
     return (sum & word) | (sum & low) | (word & low);
@@ -132,8 +129,8 @@ GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t index) {
 }
 
 // List the hits of all threads in order, and return their number. `then` is called between the two
-// barriers, after the vectors are stored in shared memory. No barrier is needed between reading the
-// list and the next call.
+// barriers, after the vectors are stored in shared memory. The next call needs no barrier before
+// it.
 template <typename T, typename F>
 GF_DEVICE uint32_t hist_list(hist_pass<T> *pass, const hist_pair<T> &pair, uint32_t hits0,
                              uint32_t hits1, F then) {
@@ -177,8 +174,7 @@ template <typename T> GF_DEVICE T hist_listed(const hist_pass<T> &pass, uint32_t
     return reinterpret_cast<const T *>(pass.raw)[index];
 }
 
-// Return the image index of a listed sample. 16 bits suffice within a pass, because image indices
-// are consecutive.
+// Return the image index of a listed sample. Within a pass, 16 bits suffice.
 template <typename T>
 GF_DEVICE uint64_t hist_index(const hist_pass<T> &pass, uint64_t first, uint32_t index) {
     const uint32_t number = index - pass.gap[index / gf_hist_vector<T>::size];
@@ -310,8 +306,6 @@ GF_DEVICE uint32_t hist_any(const gf_hist_args &a, const hist_extracted<T> &extr
     }
     return hits;
 }
-
-// ---- counting -----------------------------------------------------------------------------------
 
 // Count the samples of each extracted bin per chunk, if the counting kernel did not.
 // Grid: one block per chunk. Block: 512 threads. Reads each sample once. Shared memory: a
@@ -515,8 +509,6 @@ __global__ void __launch_bounds__(Policy::THREADS)
         out[i] = a.measured == 1 ? gf_hist_sample<T>(a, row, at, 0) : row[at]; // else all channels
     }
 }
-
-// ---- launch -------------------------------------------------------------------------------------
 
 void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, bool counted,
                            void *scratch, gf_u64 *payload, gf_queue *queue) {

@@ -12,10 +12,7 @@
 
 #include "cuda/hist/device.cuh"
 
-// ---- row sums -----------------------------------------------------------------------------------
-
-// Partial results of a block: for each channel the sum and the sum of squares of each lane, and the
-// min and the max as keys.
+// Partial results of a block: the sum and the sum of squares of each lane, min and max as keys.
 template <int MEASURED> struct hist_row_shared {
     double sums[2 * MEASURED][GF_LANES];
     uint32_t keys[2 * MEASURED][GF_LANES];
@@ -54,9 +51,8 @@ GF_DEVICE void hist_sum_lane(const gf_hist_args &a, const float *row,
     }
 }
 
-// Sum the rows of f32 in the order of filters/samples.h: thread l of a block has lane l of each
-// measured channel.
-// Grid: one block per row, up to 2^30; blocks then loop. Block: 256 threads. Reads each pixel once,
+// Sum the rows of f32 in the order of filters/samples.h: thread l has lane l of each channel.
+// Grid: one block per row, up to 2^30; blocks then loop. Block: 256 threads. Reads pixels once,
 // writes 24 bytes per row and channel. Shared memory: 6 KB per channel. Registers: 40 to 80
 // (sm_90).
 template <int MEASURED>
@@ -94,8 +90,6 @@ __global__ void __launch_bounds__(GF_LANES) hist_sum_rows(gf_hist_args a, gf_row
     }
 }
 
-// ---- mask ---------------------------------------------------------------------------------------
-
 struct hist_mask {
     unsigned char *out; // first row
     size_t out_stride;
@@ -129,8 +123,6 @@ __global__ void __launch_bounds__(Policy::THREADS) hist_draw_mask(gf_hist_args a
         }
     }
 }
-
-// ---- launch -------------------------------------------------------------------------------------
 
 static gf_hist_args hist_args_of(const gf_hist_plan *plan, const gf_strip *strip) {
     gf_hist_args a = {};

@@ -13,12 +13,9 @@ struct gf_strip_policy {
     static constexpr uint64_t max_bytes = uint64_t{16} << 20;    // limit for large images
     static constexpr uint64_t payload_bytes = uint64_t{1} << 20; // payloads may be much larger
     static constexpr uint64_t halo_bytes = uint64_t{1} << 30; // maximum per device, for large halos
-    // Strips in flight per device. A strip that shares rows with the next strip keeps its slot
-    // until that strip is done.
+    // Strips in flight per device. A strip that shares rows with the next one keeps its slot.
     static constexpr uint32_t slots = 4, halo_slots = 5;
 };
-
-// ---- stage times --------------------------------------------------------------------------------
 
 // Events of a strip. READY: the stream has finished waiting for the previous strip.
 enum gf_cuda_event {
@@ -239,8 +236,7 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
                    GF_MEMORY_HOST, &queue);
     for (uint32_t i = 0; i < job->slots; i++)
         cuda_prepare_slot(run, &slots[i], i, &queue);
-    // Start the timelines at zero. Slot i < devices is the first slot of device i and computes its
-    // first strip.
+    // Start the timelines. Slot i < devices computes the first strip of device i.
     for (uint32_t i = 0; i < cuda_used_devices(run); i++) {
         gf_queue_move(&queue, cuda->contexts[i].device, cuda->contexts[i].stream);
         cuda->timelines[i] = gf_cuda_timeline{cuda->timelines[i].origin, {}, {}};
@@ -326,8 +322,7 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     const size_t head = run->head_bytes;
     if (queue.status || !head)
         return queue.status;
-    // Download the rest of the payload. Its head contains the size. Check that: a wrong one would
-    // overwrite other memory.
+    // Download the rest of the payload. Check its size: a wrong one would overwrite other memory.
     const size_t used = run->job.plan->filter->payload->used(run->job.plan, slot->payload_buffer);
     if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
         return gf_fail(error, GF_NO_BACKEND,

@@ -94,8 +94,6 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
     return status;
 }
 
-// ---- listing ------------------------------------------------------------------------------------
-
 gf_status gf_cuda_list(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
     int present = 0;
     gf_driver driver;
@@ -120,8 +118,7 @@ gf_status gf_cuda_list(gf_device *devices, size_t capacity, size_t *count, gf_er
         device->memory_bytes = properties.totalGlobalMem;
         if (device->capability < min_capability)
             continue;
-        // Free memory is available only from a device with a context: another process may hold the
-        // device in exclusive mode.
+        // Only a device with a context returns it: another process may hold the device exclusively.
         size_t free_bytes = 0, total = 0;
         device->usable =
             cudaSetDevice(i) == cudaSuccess && cudaMemGetInfo(&free_bytes, &total) == cudaSuccess;

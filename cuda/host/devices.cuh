@@ -1,5 +1,4 @@
-// Memory, selection and initialization of CUDA devices, and checks of the caller's memory and
-// streams.
+// CUDA devices: memory, selection, initialization, checks of the caller's memory and streams.
 #ifndef GF_DEVICES_CUH
 #define GF_DEVICES_CUH
 
@@ -19,8 +18,8 @@ enum gf_memory_kind {
     // By cudaMalloc, which takes a tenth of the time of cudaMallocAsync. cudaFree waits for all
     // kernels: for memory that seldom grows.
     GF_MEMORY_DEVICE,
-    // The same, cleared: kernels read the padding of rows, and rows are copied back with it. It
-    // must not expose memory of another process.
+    // The same, cleared: the padding of rows is read and copied back. It must not expose memory of
+    // another process.
     GF_MEMORY_CLEARED,
     // By cudaMallocAsync, which does not wait for the work of other streams.
     GF_MEMORY_STREAM,
@@ -107,8 +106,7 @@ class gf_caller_scope {
 gf_status gf_cuda_list(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
 // Initialize the devices that options name, or device 0. With several processes on one machine,
 // each process uses its share of the devices. devices: zero-initialized by the caller. Returns
-// GF_USAGE for an invalid device list, and GF_NO_BACKEND with the reason if a device cannot be
-// initialized.
+// GF_USAGE for an invalid list, and GF_NO_BACKEND with the reason for other failures.
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error);
 

@@ -76,8 +76,7 @@ static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t
 
 // ---- jobs ---------------------------------------------------------------------------------------
 
-// Memory that a run needs in addition to the images. Runs on one stream share it, because they are
-// executed in order.
+// Memory that a run needs beside the images. Runs on one stream are in order and share it.
 struct gf_job_block {
     gf_job_block *next;
     uintptr_t stream; // see job_stream_key; unused_stream: none yet
@@ -92,8 +91,7 @@ struct gf_job_part {
     gf_device_part base; // first member
     gf_job_part *next;   // in the job's list of unused parts
     uint64_t rows;       // capacity
-    // Sizes of that capacity, in bytes. In memory they follow each other; the host has only the
-    // head of the payload.
+    // Bytes of that capacity, one after another in memory. The host has the head of the payload.
     size_t record_bytes, state_bytes, head_bytes, payload_bytes;
     gf_storage device, host;
     void *payload;       // host memory for a whole payload
@@ -129,8 +127,7 @@ struct gf_job_run {
 
 static constexpr uintptr_t unused_stream = UINTPTR_MAX;
 
-// Return a number that identifies a stream. The default stream of a thread has one handle in all
-// threads.
+// Identify a stream. The default stream of a thread has one handle in all threads.
 static uintptr_t job_stream_key(cudaStream_t stream) {
     return stream == cudaStreamPerThread ? reinterpret_cast<uintptr_t>(pthread_self())
                                          : reinterpret_cast<uintptr_t>(stream);

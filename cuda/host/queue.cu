@@ -67,8 +67,7 @@ void gf_sequence_free(gf_sequence *sequence) {
     free(sequence);
 }
 
-// Record a launch: add its kernel to the graph, or update it there. Returns false if the sequence
-// cannot have it.
+// Record a launch: add its kernel to the graph, or update it there. Returns false on failure.
 static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
     const uint32_t index = sequence->recorded++;
     const bool first = !sequence->exec; // the first recording

@@ -19,8 +19,7 @@ struct workspace_block {
     workspace_block *next; // in the list of unused blocks
 };
 
-// Blocks that are not taken. All workspaces share them, because page-locked memory is slow to
-// allocate.
+// Unused blocks of all workspaces: page-locked memory is slow to allocate.
 static struct {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     unsigned workspaces;
@@ -74,8 +73,7 @@ static gf_status workspace_get(void *state, size_t size, void **memory, void **s
         host_memory.workspaces++;
         pthread_mutex_unlock(&host_memory.lock);
         gf_stream_create(&workspace->stream, &queue);
-        // Both allocate page-locked memory, which takes milliseconds: not when the first files
-        // wait.
+        // Both allocate page-locked memory, which takes ms: not when the first files wait.
         gf_png_decoder_open(devices, 1, &queue);
         gf_png_encoder_open(devices, &queue);
     }
@@ -84,8 +82,6 @@ static gf_status workspace_get(void *state, size_t size, void **memory, void **s
     *stream = workspace->stream;
     return queue.status;
 }
-
-// ---- copies -------------------------------------------------------------------------------------
 
 static gf_status workspace_take_host(void *state, gf_buffer *host, gf_error *error) {
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);

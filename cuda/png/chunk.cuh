@@ -10,8 +10,6 @@ static constexpr uint32_t THREAD_WORDS = THREAD_BYTES / 4;
 
 static_assert(THREAD_BYTES == 64, "a thread describes its bytes by a 64-bit mask");
 
-// ---- block reductions ---------------------------------------------------------------------------
-
 // Add up the values of all threads of a block. Each thread gets the sum.
 GF_DEVICE uint64_t png_block_sum(uint64_t x) {
     __shared__ uint64_t sums[32];
@@ -26,8 +24,7 @@ GF_DEVICE uint64_t png_block_sum(uint64_t x) {
     return x;
 }
 
-// Combine the values of all threads before this one, or after it with BACK, in their order; without
-// such a thread, return `none`.
+// Combine the values of all threads before this one in order, or after it with BACK; or `none`.
 template <bool BACK = false, typename T, typename Operation>
 GF_DEVICE T png_scan(T x, T none, Operation operation) {
     __shared__ T totals[BACK ? THREADS / 32 : 32];
@@ -105,8 +102,7 @@ struct png_bytes {
     bool runs;                 // the chunk may contain bytes of runs; equal in all threads
 };
 
-// Find the run edges outside of a chunk: the last position before it without equal predecessor, and
-// the first one after it.
+// Find the last position before a chunk without equal predecessor, and the first one after it.
 GF_DEVICE void png_find_edges(const png_window &w, const png_place &p, uint32_t *before,
                               uint32_t *after) {
     const uint32_t chunks = (p.end - p.begin + PNG_CHUNK - 1) / PNG_CHUNK;
@@ -159,8 +155,7 @@ GF_DEVICE png_bytes png_load_bytes(const png_window &w, const png_place &p) {
     inner &= inner >> 2;
     b.runs = (inner & inner >> 4 & inner >> 8) != 0;
     static_assert(GF_DEFLATE_RUN == 12, "12 bits are combined");
-    // A run may cross the edge of a thread. At the edge of a warp, suspect one if it has half of
-    // the minimum on one side.
+    // A run may cross the edge of a thread. At that of a warp, suspect half of the minimum.
     const uint32_t next = __shfl_down_sync(GF_WARP, prefix, 1), lane = threadIdx.x % 32;
     bool suspect = b.runs || (lane == 0 && prefix >= run / 2) ||
                    (lane == 31 ? suffix >= run / 2 : suffix + next >= run);

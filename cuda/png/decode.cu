@@ -254,8 +254,7 @@ static void decoder_list_images(gf_decoder_call *call) {
     }
 }
 
-// Note the files of the window that the CPU must decode: a stream is invalid, or the Adler-32 of
-// the file is wrong.
+// Note the files that the CPU must decode: a stream or the Adler-32 of the file is wrong.
 static void decoder_judge(gf_decoder_call *call) {
     uint32_t image = 0;
     for (uint64_t i = call->first; i < call->end; i++) {
@@ -346,8 +345,6 @@ static void decoder_run_window(gf_decoder_call *call) {
     if (!queue->status)
         decoder_judge(call);
 }
-
-// ---- files decoded by the CPU -------------------------------------------------------------------
 
 // Decode a file and upload its image.
 static void decoder_retry(void *context, uint32_t task, uint32_t) {

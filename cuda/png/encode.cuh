@@ -53,8 +53,7 @@ struct png_edges {
     uint32_t first, last;
 };
 
-// A window. All pointers are to device memory; arrays have one entry per strip, or `blocks` or
-// `chunks` per strip.
+// A window, in device memory. Arrays have one entry per strip, or `blocks` or `chunks` per strip.
 struct png_window {
     size_t row_bytes;
     uint32_t bpp;

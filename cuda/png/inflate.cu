@@ -541,9 +541,8 @@ GF_DEVICE bool inflate_blocks(inflate_memory *m, const png_stream &s, inflate_bi
 }
 
 // Inflate streams.
-// Grid: streams. Block: one warp. Reads each byte of input once; writes the output once and reads
-// sources of matches before the ring. Shared memory: 12 KiB. Registers: 69 (sm_90), 19 resident
-// blocks.
+// Grid: streams. Block: one warp. Reads the input once; writes the output once and reads sources of
+// matches before the ring. Shared memory: 12 KiB. Registers: 69 (sm_90), 19 resident blocks.
 __global__ void __launch_bounds__(32) png_inflate(const png_stream *streams, png_stream_end *ends) {
     __shared__ inflate_memory m;
     gf_wait_for_stream();

@@ -23,8 +23,7 @@ GF_DEVICE uint64_t png_stored_bit(uint64_t start, uint32_t at) {
     return first + 8 * uint64_t{at} + 8 * GF_DEFLATE_STORED_HEADER * ((at - 1) / GF_DEFLATE_STORED);
 }
 
-// Return whether strips are missing that the CPU encodes: the host queues the kernels that write
-// again.
+// Return whether strips are missing that the CPU encodes: the host then queues the kernels again.
 GF_DEVICE bool png_must_wait(const png_window &w) {
     return !w.complete && *w.any_matches;
 }
@@ -99,8 +98,7 @@ struct png_bit_counter {
     }
 };
 
-// Appends bits to words in shared memory, which are zero at first. The first and the last word may
-// be shared with other threads.
+// Appends bits to zeroed words in shared memory. Threads may share the first and the last word.
 struct png_bit_packer {
     uint32_t *word;
     uint64_t bits;
@@ -199,8 +197,7 @@ GF_DEVICE void png_copy_external(const png_window &w, const png_place &p, uint32
         w.out[state.data + i] = w.external[state.external + i];
 }
 
-// Store bits [start, end) of the output. Other chunks may write the other bits of their first and
-// last word.
+// Store bits [start, end) of the output. Chunks may share their first and their last word.
 GF_DEVICE void png_store_packed(unsigned char *to, const uint32_t *packed, uint64_t start,
                                 uint64_t end) {
     uint32_t *out = reinterpret_cast<uint32_t *>(to) + start / 32;
@@ -401,8 +398,6 @@ __global__ void __launch_bounds__(CRC_THREADS) png_frame_strips(const png_window
             end[CRC_BYTES + i] = iend[i];
     }
 }
-
-// ---- launches -----------------------------------------------------------------------------------
 
 void png_queue_write(const png_window &w, gf_queue *queue) {
     gf_launch_kernel(png_lay_out, 1, PNG_MAX_STRIPS, 0, queue, w);

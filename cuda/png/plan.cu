@@ -148,8 +148,7 @@ GF_DEVICE void png_count_repeat(const png_window &w, const png_strip &s, int64_t
     *repeated += same && !(up && left) ? GF_PNG_PROBE_STRIDE : 0;
 }
 
-// Count the residuals of the word, or of the last bytes of a piece, at byte c of row y. counts: a
-// histogram per filter.
+// Count the residuals of a word, or of the last bytes of a piece. counts: a histogram per filter.
 GF_DEVICE void png_count_residuals(const png_window &w, const png_strip &s, int64_t y, int64_t c,
                                    uint32_t bytes, uint32_t (*counts)[256][PROBE_COPIES]) {
     const int64_t left = c - w.bpp;
@@ -224,11 +223,8 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
         *w.any_matches = 1;
 }
 
-// ---- filtering ----------------------------------------------------------------------------------
-
 // Find the first byte (STEP 1) or the last one (STEP -1) of a chunk that differs from its
-// predecessor; PNG_CHUNK: none. before: the byte before the chunk, 256 at the start of a deflate
-// block. Called by a warp.
+// predecessor; PNG_CHUNK: none. before: the byte before the chunk; 256: none. Called by a warp.
 template <int STEP>
 GF_DEVICE uint32_t png_find_edge(const unsigned char *bytes, uint32_t size, uint32_t before) {
     for (uint32_t base = 0; base < size; base += 32) {
@@ -339,10 +335,9 @@ GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
 static constexpr uint32_t COPIES = 8;
 
 // Count the symbols of a chunk, and add its bytes to the Adler-32 sums of the strip. The first
-// blocks search for repeats instead: they take longer, and both only read the filtered bytes. Grid:
-// strips, and chunks. Block: 256 threads with 64 consecutive bytes each. Shared memory: 8 KiB of
-// counters. Reads the filtered bytes once; writes 574 bytes per chunk. Registers: 48 (sm_90), 5
-// resident blocks.
+// blocks search for repeats: they take longer, and both only read the filtered bytes. Grid: strips,
+// and chunks. Block: 256 threads with 64 consecutive bytes each. Shared memory: 8 KiB of counters.
+// Reads filtered bytes once; writes 574 per chunk. Registers: 48 (sm_90), 5 resident blocks.
 __global__ void __launch_bounds__(THREADS) png_count_chunks(const png_window w) {
     __shared__ uint32_t literals[256][COPIES], matches[PNG_COUNTS - 256];
     gf_wait_for_stream();
@@ -476,8 +471,7 @@ GF_DEVICE void png_make_header(png_code_memory *m) {
     if (threadIdx.x == 0)
         gf_header_cut_codes(&m->codes);
     __syncthreads();
-    // Run-length encode the lengths of both codes. The thread of the first length of a run encodes
-    // it.
+    // Run-length encode the lengths of both codes: by the thread of the first one of a run.
     gf_deflate_codes *codes = &m->codes;
     const unsigned count = codes->literals + codes->distances, first = threadIdx.x;
     unsigned run = 0, length = 0;
@@ -581,8 +575,7 @@ __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window 
 }
 
 // Count the samples of a strip that have the maximum value, alpha excluded.
-// Grid: strips. Block: 256 threads; a warp reads a row, one byte per thread. Reads the strip once.
-// Registers: 29 (sm_90).
+// Grid: strips. Block: 256 threads; a warp reads a row by bytes, once. Registers: 29 (sm_90).
 __global__ void __launch_bounds__(THREADS)
     png_count_largest(const png_window w, uint32_t channels) {
     gf_wait_for_stream();
@@ -600,8 +593,6 @@ __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0)
         w.state[blockIdx.x].largest = static_cast<uint32_t>(count);
 }
-
-// ---- launches -----------------------------------------------------------------------------------
 
 void png_queue_plan(const png_window &w, uint32_t channels, gf_queue *queue) {
     gf_launch_kernel(png_probe_strips, w.strips, PROBE_THREADS, 0, queue, w);

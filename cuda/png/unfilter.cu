@@ -76,8 +76,7 @@ GF_DEVICE void unfilter_swap(unfilter_block &block) {
         block[i] = __byte_perm(block[i], 0, 0x2301);
 }
 
-// Store the block at byte `at` of a row, but the last address % 16 bytes: they are left to the next
-// call, in `carry`.
+// Store the block at byte `at` of a row; leave the last address % 16 bytes to the next call: carry.
 GF_DEVICE void unfilter_store_block(unsigned char *row, int32_t at, uint32_t row_bytes,
                                     const unfilter_block &block, uint32_t (&carry)[4]) {
     const uint32_t shift =
@@ -108,8 +107,7 @@ GF_DEVICE void unfilter_store_block(unsigned char *row, int32_t at, uint32_t row
             row[first + k] = static_cast<unsigned char>(word[k / 4 + 4] >> 8 * (k % 4));
 }
 
-// Return the four bytes of a block from byte k on; zeros follow the block. k is a constant after
-// unrolling.
+// Return the four bytes of a block from byte k on, a constant after unrolling. Zeros follow it.
 GF_DEVICE uint32_t unfilter_bytes(const unfilter_block &block, int k) {
     return k % 4 == 0 ? block[k / 4]
                       : __funnelshift_r(block[k / 4], k / 4 + 1 < WORDS ? block[k / 4 + 1] : 0,
@@ -279,8 +277,7 @@ GF_DEVICE unfilter_lane unfilter_find(const png_rows &image, uint32_t group, int
     return l;
 }
 
-// Wait for the block at byte `at` of the row above, and load it. known: bytes of that row known to
-// be complete.
+// Wait for the block at byte `at` of the row above, and load it. known: complete bytes of that row.
 GF_DEVICE unfilter_raw unfilter_receive(const png_rows &image, const unsigned char *above,
                                         int32_t at, const uint32_t *progress, uint32_t *known) {
     const uint32_t needed = min(static_cast<uint32_t>(at + BLOCK), image.row_bytes);
@@ -380,9 +377,8 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
 
 // Unfilter the rows of images.
 // Grid: a warp per group. Block: WARPS warps. Each block takes the next groups, in the order of
-// images and of their groups. Reads each filtered byte once; writes each sample once, and reads the
-// last row of every fourth group again. Shared memory: 3 KiB. Registers: 122 (sm_90), 4 resident
-// blocks.
+// images and of their groups. Reads filtered bytes once; writes samples once, and reads the last
+// row of every fourth group. Shared memory: 3 KiB. Registers: 122 (sm_90), 4 resident blocks.
 __global__ void __launch_bounds__(32 * WARPS)
     png_unfilter_rows(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
                       uint32_t *failed) {

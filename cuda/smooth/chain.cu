@@ -4,8 +4,6 @@
 // smooth_staged (cuda/smooth/staged.cuh).
 #include "cuda/smooth/staged.cuh"
 
-// ---- tiles --------------------------------------------------------------------------------------
-
 // Tuning constants of smooth_tiles.
 struct tiles_policy {
     static constexpr int THREADS = 64, WARPS = THREADS / 32;
@@ -46,8 +44,7 @@ static __device__ __noinline__ void tiles_redo(const gf_smooth_runs &a, uint32_t
             gf_smooth_work<Work>(a, y, p, c);
 }
 
-// Start to copy the rows of a tile and their halos into the stages, one group per row. begin: the
-// lane's first unit in its row.
+// Start to copy the rows of a tile and their halos, a group per row. begin: the lane's first unit.
 template <typename Work>
 GF_DEVICE void tiles_load(const gf_smooth_tiles &a, gf_tile tile, uint32_t begin, uint4 *stage) {
     const int TILE = tiles_policy::TILE, HALO = Work::HALO, lane = threadIdx.x % 32;
@@ -94,14 +91,11 @@ GF_DEVICE bool tiles_compute(const gf_smooth_tiles &a, const typename Work::Args
 // row is copied asynchronously into shared memory, with HALO units of 16 bytes on each side, while
 // other warps compute; results leave through the same memory. All accesses are coalesced; reads
 // each sample once (halo samples twice) and writes it once; no register waits for memory. Tail:
-// pixels with an edge in their window, or in no whole unit at the end of the row, are recomputed by
-// the exact path.
-// A tile has the same alignment in shared memory as in its 128-byte line. If the two differ by half
-// of a 32-byte sector, an asynchronous copy moves each sector twice, and the kernel reaches 0.9 of
-// the bandwidth.
-// Blocks are small and short: a finished block is replaced at once, and all resident blocks access
-// one region of the image. Shared memory: 3.5 KB per warp. Registers: 54 to 80 (sm_90), 12 resident
-// blocks.
+// pixels with an edge in their window, or in no whole unit, take the exact path.
+// A tile has the same alignment in shared memory as in its 128-byte line. If they differ by half of
+// a 32-byte sector, a copy moves each sector twice, and the kernel reaches 0.9 of the bandwidth.
+// Blocks are short: a finished one is replaced at once, and all access one region of the image.
+// Shared memory: 3.5 KB per warp. Registers: 54 to 80 (sm_90), 12 resident blocks.
 template <typename Work>
 __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
     smooth_tiles(const __grid_constant__ gf_smooth_tiles a,
@@ -224,8 +218,6 @@ template <typename In, typename Out, int CHANNELS, int MEAN> struct chain_work {
         return redo ? (1u << GROUPS * filtered) - 1 : 0;
     }
 };
-
-// ---- launch -------------------------------------------------------------------------------------
 
 bool gf_smooth_chain_rows(const gf_smooth_job &job) {
     const gf_format *in = &job.plan->head.in;

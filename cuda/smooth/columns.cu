@@ -31,8 +31,7 @@ struct column_args {
     gf_chain_args chain;
 };
 
-// Types, channels and radius of a kernel, and its tuning constants. STEP: the last of every STEP
-// samples is alpha; 0: none.
+// Parameters of a kernel. STEP: the last of every STEP samples is alpha; 0: none.
 template <typename In, typename Out, int STEP, int MEAN> struct column_work {
     typedef In Tin;
     typedef Out Tout;
@@ -68,8 +67,7 @@ GF_DEVICE float column_sample(const column_args &a, const uint32_t *words, int s
     return gf_enhanced<Tin>(words, s, {1.0f, -8388608.0f});
 }
 
-// Round four results to u8 and pack them into a word, the first in the lowest byte. Values are
-// clamped; NaN becomes 0.
+// Round four results to u8, clamped, NaN to 0, and pack them, the first in the lowest byte.
 GF_DEVICE uint32_t column_pack(float a, float b, float c, float d) {
     uint32_t word;
     asm("{\n"
@@ -243,8 +241,7 @@ GF_DEVICE void column_start(const column_args &a, int rows, column_state<Work> *
     }
 }
 
-// Compute the results t of the next row, and replace row `oldest` of the window. All indices are
-// constant.
+// Compute the results t of the next row, and replace row `oldest` of the window. It is constant.
 template <typename Work>
 GF_DEVICE void column_next(const column_args &a, column_state<Work> *state, int oldest, float *t) {
     const int SAMPLES = Work::SAMPLES, TAPS = Work::TAPS, i = oldest - 1;
@@ -312,8 +309,6 @@ GF_DEVICE void column_compute_inner(const column_args &a, uint64_t first, int va
     }
 }
 
-// ---- kernel -------------------------------------------------------------------------------------
-
 // Smooth columns by the stages.
 // Grid: x: groups of 128 * SAMPLES columns. y: 0 and 1 are the rows near the top and the bottom of
 // the image, the others are chunks of the rows between, from the last chunk to the first: the rows
@@ -323,10 +318,8 @@ GF_DEVICE void column_compute_inner(const column_args &a, uint64_t first, int va
 // loads and one store per row: all accesses are coalesced. AHEAD rows are in flight, 4 to 7.
 // Reads each sample 1 + 2 * (RADIUS + 1) / length times, writes it once, in 17 to 20 instructions
 // (radius 2). Tail: the last thread of a row loads whole, up to the end of a 16-byte unit, and
-// stores only the samples of the row, one by one. Columns after the end are computed from the
-// padding and discarded.
-// Shared memory: none. Registers (sm_90): f32 46 to 89, u8 55 to 127, u16 69 to 127. Resident
-// blocks: 4 to 7, Work::BLOCKS.
+// stores only the samples of the row, one by one. Columns after the end are discarded.
+// Registers (sm_90): f32 46 to 89, u8 55 to 127, u16 69 to 127; 4 to 7 resident blocks.
 template <typename Work>
 __global__ void __launch_bounds__(column_policy::THREADS, Work::BLOCKS)
     smooth_columns(const __grid_constant__ column_args a) {
@@ -350,10 +343,7 @@ __global__ void __launch_bounds__(column_policy::THREADS, Work::BLOCKS)
                                static_cast<int>(left < a.length ? left : a.length));
 }
 
-// ---- launch -------------------------------------------------------------------------------------
-
-// Queue the kernel for all rows of a strip. Returns false if the image is too large for its
-// counters.
+// Queue the kernel for a strip. Returns false if the image is too large for its counters.
 template <typename Work> static bool column_launch(column_args a, gf_queue *queue) {
     typedef column_policy Policy;
     const uint64_t inner = static_cast<uint64_t>(a.inner_end - a.inner_begin);

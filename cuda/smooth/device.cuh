@@ -1,5 +1,4 @@
-// Helpers that the kernels of smooth share: stages, rows, the exact path, asynchronous copies.
-// smooth.cu lists the kernels.
+// Helpers that the kernels of smooth share: stages, rows, the exact path, copies.
 #ifndef GF_SMOOTH_DEVICE_CUH
 #define GF_SMOOTH_DEVICE_CUH
 
@@ -26,8 +25,7 @@ gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_integer_rows, gf_smooth_chain_row
 
 // ---- stages -------------------------------------------------------------------------------------
 
-// Each operation is an intrinsic with its own rounding, therefore no compiler setting can contract
-// two of them.
+// Each operation is an intrinsic with its own rounding: no compiler setting can contract two.
 
 struct gf_smooth_constants {
     float gain, weight, inner_factor, end_factor;
@@ -275,8 +273,7 @@ template <typename Tout> GF_DEVICE uint32_t gf_smooth_bits(float t) {
 }
 
 // Compute the stages for PIXELS pixels with no edge in any window. Sample FIRST of words is the
-// first of the pixel RADIUS + 1 before them. Returns true if the results are invalid: the exact
-// path must compute them.
+// first of the pixel RADIUS + 1 before them. Returns true if the exact path must compute them.
 template <typename Tin, typename Tout, int C, int RADIUS, int PIXELS, int FIRST>
 GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
                         const uint32_t *words, uint32_t *out) {

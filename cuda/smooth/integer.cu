@@ -151,8 +151,7 @@ template <int CHANNELS, int WORDS, integer_method METHOD> struct integer_work {
 
 // ---- runs from global memory --------------------------------------------------------------------
 
-// Tuning constants of smooth_direct. Work::TILES_PER_WARP, Work::RUNS and Work::WARPS are the
-// others.
+// Tuning constants of smooth_direct. Those of Work are the others.
 struct direct_policy {
     static constexpr int THREADS = 64; // small: a finished block is replaced at once
     static constexpr int WARPS = THREADS / 32;
@@ -259,8 +258,7 @@ static bool direct_launch(const gf_smooth_job &job, const integer_args &args) {
     const uint32_t halo = Work::HALO * 16 / Work::GROUPS;
     a.next_runs = a.stride < 16 + halo ? 0 : (a.stride - 16 - halo) / 16 + 1;
     const uint64_t wave = gf_resident_blocks<smooth_direct<Work>>(Policy::THREADS);
-    // Offsets and queue entries have 32 bits: limit the bytes of a launch. A row has fewer groups
-    // than bytes.
+    // Offsets and queue entries have 32 bits. A row has fewer groups than bytes.
     const uint64_t runs = static_cast<uint64_t>(a.runs) * 16;
     const uint64_t max = (UINT64_C(1) << 31) / (runs > a.stride ? runs : a.stride);
     gf_smooth_parts(a, job.strip.out.rows, max, [&](direct_args &part) {
@@ -273,8 +271,6 @@ static bool direct_launch(const gf_smooth_job &job, const integer_args &args) {
     return true;
 }
 
-// ---- launch -------------------------------------------------------------------------------------
-
 bool gf_smooth_integer_rows(const gf_smooth_job &job) {
     const gf_smooth_integer_form form = job.plan->integer.form;
     const uint32_t reach = job.plan->integer.reach, channels = job.plan->head.in.channels;
@@ -282,8 +278,7 @@ bool gf_smooth_integer_rows(const gf_smooth_job &job) {
     if (!gf_smooth_rows_fit(job.plan) || job.wide || form == GF_SMOOTH_CHAIN_ONLY ||
         (form == GF_SMOOTH_TAPS && job.plan->radius <= 3))
         return false;
-    // 9 pixels of 2 bytes extend past the next run, and only one run after the current one is
-    // loaded.
+    // 9 pixels of 2 bytes extend past the next run, the only other one that is loaded.
     if (channels == 2 && reach > 8)
         return false;
     bool done = false;

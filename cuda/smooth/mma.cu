@@ -64,8 +64,7 @@ GF_DEVICE void mma_multiply(uint32_t *to, const uint32_t *from, uint32_t a0, uin
 #endif
 }
 
-// Computation for C channels and windows of at most SIDE bytes on each side. RADIUS: of the mean;
-// 0: any.
+// Computation for C channels and windows of at most SIDE bytes on each side. RADIUS: 0: any.
 template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
     static const int C = CHANNELS, SIDE = BYTES, RADIUS = MEAN;
     static const int PARTS = SIDE / 8 + 1; // parts of 16 bytes per matrix row
@@ -84,8 +83,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
     }
 
     // Load the matrix of taps. A lane has 4 rows, from 4 * (lane % 4), of column lane / 4. This
-    // column is the sum at byte 4 * (column / 2) + column % 2 of a chunk, or at that plus 2. quad:
-    // shared memory.
+    // column is the sum at byte 4 * (column / 2) + column % 2 of a chunk, or at that plus 2.
     __device__ __forceinline__ void set_up(const mma_args &args, int *quad) {
         const int lane = threadIdx.x % 32, odd = lane / 4 % 2;
         const uint32_t own = args.taps[lane];
@@ -107,8 +105,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
             start[i] = static_cast<const volatile int *>(quad)[i];
     }
 
-    // Compute the results of a lane's words in two lines, x and y. tie: one bit (the highest of a
-    // byte) per near-tie.
+    // Compute the results of a lane's words in two lines, x and y. tie: highest bits of bytes.
     __device__ __forceinline__ void lines(const mma_args &args, const uint32_t *x,
                                           const uint32_t *y, uint32_t *result,
                                           uint32_t *tie) const {
@@ -137,8 +134,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
                 result[l] = (result[l] & 0x00ff00ffu) | (own & 0xff00ff00u);
             if (C == 4)
                 result[l] = (result[l] & 0x00ffffffu) | (own & 0xff000000u);
-            // Mark bytes that are 0. A byte of 1 above a zero byte is marked, too, which only costs
-            // time.
+            // Mark bytes that are 0. A byte of 1 above one is marked, too, which only costs time.
             tie[l] = (fraction - 0x01010101u) & ~fraction & FILTERED;
         }
     }
@@ -147,8 +143,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
 // ---- tiles --------------------------------------------------------------------------------------
 
 // Shared memory of a warp. The tile is surrounded by the units of 16 bytes that windows may reach.
-// It has the alignment of global memory relative to 32-byte sectors: an asynchronous copy reads a
-// misaligned sector twice.
+// It has the alignment of global memory in 32-byte sectors: a copy reads a misaligned one twice.
 template <typename Work> struct __align__(128) mma_shared {
     static const int BEFORE = mma_policy::LINE / 16;
     static const int AROUND = (Work::SIDE + 15) / 16;
@@ -185,8 +180,7 @@ GF_DEVICE mma_tile mma_find(const mma_args &a) {
     return tile;
 }
 
-// Start to copy a tile and its halo. Bytes outside the memory of its rows are not copied: no result
-// depends on them.
+// Start to copy a tile and its halo, without bytes outside of its rows: no result depends on them.
 template <typename Work>
 GF_DEVICE void mma_load(const mma_args &a, const mma_tile &tile, mma_shared<Work> *shared) {
     typedef mma_shared<Work> Shared;
@@ -358,8 +352,7 @@ template <typename Work>
 GF_DEVICE void mma_compute_exact(const mma_args &a, const mma_tile &tile, uint32_t *ties,
                                  mma_shared<Work> *shared) {
     const int lane = threadIdx.x;
-    // Edge samples of a row: those before `left` and from `right` on, as far as they are in this
-    // tile.
+    // Edge samples of a row in this tile: those before `left` and from `right` on.
     const int row_end = static_cast<int>(a.row_bytes) - tile.begin;
     int left_count = static_cast<int>(a.left) - tile.begin;
     int right_begin = static_cast<int>(a.right) - tile.begin;
@@ -475,9 +468,8 @@ static void mma_set_tiles(mma_args *a, uint32_t channels) {
     a->tiles = gf_divider_of(a->tiles_per_row);
 }
 
-// Queue the kernel for all rows of an image. Returns false if rows are too long for its counters,
-// or too short for their stride, if the plan has no such form, or if the device code lacks these
-// instructions.
+// Queue the kernel for all rows of an image. Returns false if rows are too long for its counters or
+// too short for their stride, or if the plan or the device code does not support it.
 template <typename Work> static bool mma_launch(const gf_smooth_job &job) {
     const gf_smooth_integer *by = &job.plan->integer;
     gf_smooth_fixed fixed;
@@ -507,8 +499,6 @@ template <typename Work> static bool mma_launch(const gf_smooth_job &job) {
     return true;
 }
 
-// ---- dispatch -----------------------------------------------------------------------------------
-
 // Test whether a mean of this radius may need SIDE bytes, and no fewer.
 template <int C, int SIDE, int RADIUS> static constexpr bool mma_has() {
     return SIDE <= 16 && RADIUS * C <= SIDE && (SIDE == 8 || C % 2 == 0 || (RADIUS + 1) * C > 8);
@@ -523,8 +513,7 @@ template <int C, int SIDE> static bool mma_by_radius(const gf_smooth_job &job) {
     return done;
 }
 
-// Select SIDE. With 8 bytes, the bytes of the chunk itself are not loaded aligned, therefore images
-// with alpha need at least 16.
+// Select SIDE. With 8, the chunk itself is not loaded aligned: images with alpha need at least 16.
 template <int C> static bool mma_by_side(const gf_smooth_job &job) {
     const uint32_t side = job.plan->integer.reach * C;
     if constexpr (C % 2 == 1)

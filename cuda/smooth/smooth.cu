@@ -1,8 +1,6 @@
 // smooth on CUDA: the choice of kernels, and the general kernel.
 #include "cuda/smooth/device.cuh"
 
-// ---- general kernel -----------------------------------------------------------------------------
-
 // Tuning constants of smooth_general.
 struct general_policy {
     static constexpr int THREADS = 256;
@@ -75,8 +73,7 @@ static __device__ void general_load(const general_args &a, const general_piece &
     }
 }
 
-// Blur a piece. blurred holds positions [begin - 1, end + 1); those outside the signal or not
-// needed are not written.
+// Blur a piece. blurred: positions [begin - 1, end + 1), as far as they exist and are needed.
 static __device__ void general_blur_piece(const general_args &a, const general_piece &piece,
                                           const float *loaded, float *blurred, int thread,
                                           int threads) {
@@ -91,8 +88,7 @@ static __device__ void general_blur_piece(const general_args &a, const general_p
         general_tile_of(a, p, &tile_begin, &tile_end);
         uint64_t lo = p - tile_begin < a.radius ? tile_begin : p - a.radius;
         uint64_t hi = tile_end - 1 - p < a.radius ? tile_end - 1 : p + a.radius;
-        // Positions at the ends of the loaded piece may belong to an adjacent tile; no result needs
-        // their means.
+        // Positions at the ends may belong to an adjacent tile; no result needs their means.
         lo = lo < piece.load_begin ? piece.load_begin : lo;
         hi = hi < piece.load_end ? hi : piece.load_end - 1;
         const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;

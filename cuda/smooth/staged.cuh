@@ -69,8 +69,7 @@ template <typename Work> GF_DEVICE unsigned gf_group_bits(unsigned groups) {
     return bits;
 }
 
-// Add the groups near an end of the row to the pending ones of a run, and remove those past its
-// end.
+// Add the groups near an end of the row to those pending of a run, and remove those past it.
 template <typename Work>
 GF_DEVICE unsigned gf_pending_groups(const gf_smooth_runs &a, uint32_t run, unsigned pending) {
     const int64_t begin = static_cast<int64_t>(run) * (4 * Work::GROUPS);
@@ -80,15 +79,13 @@ GF_DEVICE unsigned gf_pending_groups(const gf_smooth_runs &a, uint32_t run, unsi
     return (pending | gf_group_bits<Work>(edges)) & gf_group_bits<Work>(inside);
 }
 
-// Queue of a warp: channels of groups, by number: rows in order, and the channels of a group
-// consecutively.
+// Queue of a warp: channels of groups, numbered by row, group and channel.
 template <int MAX> struct gf_smooth_pending {
     uint32_t queued;
     uint32_t group[32 + MAX]; // MAX: what one iteration adds
 };
 
-// Compute queued groups, 32 at a time: until fewer than 32 remain, or all of them. All lanes must
-// call it.
+// Compute queued groups, 32 at a time; all of them, or until fewer remain. All lanes must call it.
 template <typename Work>
 static __device__ __noinline__ void gf_smooth_drain(const gf_smooth_runs &a, uint32_t *group,
                                                     uint32_t *queued, bool all) {
@@ -120,8 +117,7 @@ GF_DEVICE void gf_smooth_drain_full(const gf_smooth_runs &a, uint32_t *group, ui
         gf_smooth_drain<Work>(a, group, queued, false);
 }
 
-// Return the first tile of a warp (its index in the grid), and the step to its next tile (warps in
-// the grid).
+// Return the first tile of a warp, and the step to its next tile.
 GF_DEVICE uint32_t gf_first_tile() {
     return (blockIdx.x * blockDim.x + threadIdx.x) / 32;
 }
@@ -148,8 +144,7 @@ struct gf_smooth_tiles : gf_smooth_runs {
     gf_divider by; // divides by tiles_per_row
 };
 
-// Tile: its first row, its rows (0 after the last tile), and the number of tiles before it in this
-// row.
+// Tile: its first row, its rows (0 after the last tile), and the tiles before it in this row.
 struct gf_tile {
     uint32_t y, rows, before;
 };
@@ -196,8 +191,7 @@ GF_DEVICE int gf_swizzle(int units, int u) {
     return units % 4 == 0 ? u ^ (u >> 3 & 3) : units % 2 == 0 ? u ^ (u >> 3 & 1) : u;
 }
 
-// Call visit(u, r, unit) for each unit of the rows of a tile that belongs to the lane: u in the
-// tile, `unit` of row r.
+// Call visit(u, r, unit) for each unit u of a tile that belongs to the lane: `unit` of row r.
 template <typename Visit>
 GF_DEVICE void gf_staged_each_unit(gf_tile tile, int per_row, Visit visit) {
     const int rows = static_cast<int>(tile.rows);
@@ -272,9 +266,8 @@ GF_DEVICE void gf_staged_store(const gf_staged_args &a, gf_tile tile, const uint
 // threads. A tile is up to 32 consecutive runs of a row, or several whole narrow rows; one run per
 // lane. Each tile and its halo are copied asynchronously into one of two stages in shared memory
 // while the warp computes the previous tile; results also leave through shared memory. All accesses
-// are coalesced; reads and writes each sample once; no register waits for memory. Tail: the queue
-// above. Shared memory: 2.5 to 11.5 KB per warp. Registers: 54 to 96 (sm_90), as Work::WARPS
-// allows.
+// are coalesced; reads and writes each sample once; no register waits for memory. Tail: the queue.
+// Shared memory: 2.5 to 11.5 KB per warp. Registers: 54 to 96 (sm_90), as Work::WARPS allows.
 template <typename Work>
 __global__ void __launch_bounds__(gf_staged_policy::THREADS, Work::WARPS / gf_staged_policy::WARPS)
     smooth_staged(const __grid_constant__ gf_staged_args a,

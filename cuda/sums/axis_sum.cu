@@ -180,8 +180,6 @@ static __global__ void __launch_bounds__(32 * WARPS) axis_sum_f32_columns(axis_s
         *state = gf_canonical(sum);
 }
 
-// ---- launch -------------------------------------------------------------------------------------
-
 static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     if (!reinterpret_cast<const gf_axis_sum_plan *>(head)->columns) {
         gf_launch_rows<1>(head, strip, queue);
@@ -197,8 +195,7 @@ static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, 
     gf_for_type(head->in.type, [&](auto sample) {
         typedef decltype(sample) T;
         if constexpr (std::is_same<T, float>::value) {
-            // Adjacent warps of one block read adjacent memory. With few columns, use one warp per
-            // block to occupy all SMs.
+            // Warps of a block read adjacent memory. Few columns: one warp, to occupy all SMs.
             const int warps = a.samples < 128 * gf_sm_count() ? 1 : 4;
             gf_launch_kernel(warps == 1 ? axis_sum_f32_columns<1> : axis_sum_f32_columns<4>,
                              gf_blocks(a.samples, 32 * warps), 32 * warps, 0, queue, a);

@@ -26,8 +26,6 @@ GF_DEVICE gf_compare_record compare_equal() {
     return {0, UINT64_MAX, 0, 0, 0};
 }
 
-// ---- samples ------------------------------------------------------------------------------------
-
 // Return the distance of two samples with different bits, as stored in a record.
 template <typename T> GF_DEVICE gf_u64 compare_distance(T x, T y) {
     if constexpr (sizeof(T) < sizeof(float)) {
@@ -187,8 +185,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
         *compare_record(args, y) = compare_equal();
 }
 
-// Look up the first differing values of rows in pieces. One thread per row; 14 to 16 registers
-// (sm_90).
+// Look up the first differing values of rows in pieces. One thread per row; 16 registers (sm_90).
 template <typename T>
 __global__ void __launch_bounds__(GF_BLOCK)
     compare_end_records(const __grid_constant__ compare_args args) {
@@ -279,8 +276,7 @@ static constexpr int compare_segment = 128; // pixels of a row that a warp draws
 // threads. A segment has 128 pixels, four per thread. The loads of UNROLL segments are in flight
 // together. A full segment of 384 bytes is transposed in shared memory (3 KB per block) and written
 // 16 bytes at a time; a partial segment is written byte by byte. Reads each sample once, from the
-// cache, because compare_rows has just read the same strip; writes 3 bytes per pixel. Registers: 32
-// to 62 (sm_90).
+// cache: compare_rows has just read it; writes 3 bytes per pixel. Registers: 32 to 62 (sm_90).
 template <typename T, int CHANNELS, int UNROLL>
 __global__ void __launch_bounds__(GF_BLOCK)
     compare_draw_rows(const __grid_constant__ compare_args d) {
@@ -332,8 +328,6 @@ __global__ void __launch_bounds__(GF_BLOCK)
         }
     }
 }
-
-// ---- launch -------------------------------------------------------------------------------------
 
 static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_queue *queue) {
     compare_args args = {};

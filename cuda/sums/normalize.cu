@@ -131,8 +131,7 @@ GF_DEVICE void normalize_unit(const unsigned char *in, unsigned char *out, uint3
 // Tuning constants of normalize_rows.
 template <typename T = float, int CHANNELS = 1, int GROUP = 32> struct normalize_policy {
     static constexpr int PIECE_BYTES = 3072; // whole pixels
-    // Resident blocks per SM: five, for enough loads in flight, where registers suffice. Turing:
-    // four.
+    // Resident blocks per SM: five, for enough loads in flight, or four if registers limit them.
     static constexpr int BLOCKS =
         gf_arch < 800 || GROUP == 4 || (sizeof(T) == 4 && CHANNELS == 4) ? 4 : 5;
 };

@@ -17,8 +17,6 @@ template <int IMAGES> GF_DEVICE gf_u64 *gf_sums_at(const gf_row_sums<IMAGES> &a,
     return gf_record_at<gf_u64>(a, y);
 }
 
-// ---- the channels of a vector -------------------------------------------------------------------
-
 // One u8 vector split by channel: each word holds samples of one channel, or zeros. With three
 // channels, channel 0 is the channel of the first sample of the vector.
 template <int CHANNELS> struct gf_planes {
@@ -304,8 +302,8 @@ __global__ void __launch_bounds__(GF_BLOCK)
 // Sum rows of f32 with at most 256 pixels: a lane has one sample or none.
 // Grid: 2^log_group threads per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. A
 // thread has up to eight lanes, 2^log_group apart. Reads each sample once. A lane without a sample
-// adds +0 to the tree, which changes nothing. Shared memory: none. Registers: 32 for axis-sum, 56
-// for dot (sm_90).
+// adds +0, which changes nothing. Shared memory: none. Registers: 32 for axis-sum, 56 for dot
+// (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
     gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t log_group) {
@@ -348,8 +346,6 @@ __global__ void __launch_bounds__(GF_BLOCK)
         }
     }
 }
-
-// ---- launch -------------------------------------------------------------------------------------
 
 // Queue the kernel that sums the rows of a strip into their records.
 template <int IMAGES>
