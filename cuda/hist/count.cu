@@ -71,8 +71,7 @@ GF_DEVICE void hist_store_selected(const gf_hist_args &a, const uint32_t *select
 
 // Shared memory of a block besides the counters.
 template <uint32_t TABLES> struct hist_values_shared {
-    uint32_t sums[TABLES * 256], selected[GF_HIST_MAX_LISTED];
-    uint32_t bin_of[256];
+    uint32_t sums[TABLES * 256], selected[GF_HIST_MAX_LISTED], bin_of[256];
 };
 
 // Count the values of a vector. column: of the lane's counters, in bytes. order: of bytes in pairs.

@@ -46,8 +46,7 @@ struct gf_hist_args {
     double lo, hi, span;
     double scale;                        // bins / span; 0: do not use it
     float quick_scale, quick_lo, margin; // for binary32; margin: error bound; 1: use binary64
-    uint32_t extracts;
-    uint32_t listed[GF_HIST_MAX_LISTED];
+    uint32_t extracts, listed[GF_HIST_MAX_LISTED];
     // Iteration over the vectors of a strip.
     uint64_t vectors;     // vectors per row
     int32_t row_vectors;  // the same, at most MAX_DISTANCE

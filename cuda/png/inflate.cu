@@ -223,8 +223,7 @@ GF_DEVICE bool inflate_make_tables(inflate_memory *m, uint32_t literals, uint32_
     });
     // Join two literals if both codewords are in the index. The first symbol stays readable.
     for (uint32_t i = threadIdx.x; i < 1u << LITERAL_BITS; i += 32) {
-        const uint32_t e = literal[i];
-        const uint32_t second = literal[i >> ENTRY_BITS(e)];
+        const uint32_t e = literal[i], second = literal[i >> ENTRY_BITS(e)];
         const uint32_t total = ENTRY_BITS(e) + ENTRY_BITS(second);
         if (ENTRY_LITERALS(e) && ENTRY_LITERALS(second) && total <= LITERAL_BITS)
             literal[i] =

@@ -400,8 +400,7 @@ __global__ void __launch_bounds__(THREADS) png_count_chunks(const png_window w) 
 static constexpr unsigned CODE_THREADS = 320; // one per code length of both codes
 
 struct png_code_memory {
-    uint32_t literal[GF_DEFLATE_LITERALS];
-    uint32_t distance[GF_DEFLATE_DISTANCES];
+    uint32_t literal[GF_DEFLATE_LITERALS], distance[GF_DEFLATE_DISTANCES];
     uint32_t length[GF_DEFLATE_LENGTHS];
     gf_code_memory memory;
     gf_deflate_codes codes;

@@ -133,8 +133,7 @@ template <typename T, int N> GF_DEVICE float gf_smooth_divided(float x, float *m
     }
     const float size = fabsf(x);
     *max = size > *max ? size : *max;
-    const float inverse = 1.0f / n;
-    const float quotient = __fmul_rn(x, inverse);
+    const float inverse = 1.0f / n, quotient = __fmul_rn(x, inverse);
     return __fmaf_rn(-__fmaf_rn(n, quotient, -x), inverse, quotient);
 }
 

@@ -147,8 +147,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
 template <typename Work> struct __align__(128) mma_shared {
     static const int BEFORE = mma_policy::LINE / 16;
     static const int AROUND = (Work::SIDE + 15) / 16;
-    uint4 in[BEFORE + mma_policy::TILE / 16 + AROUND];
-    uint4 out[mma_policy::TILE / 16];
+    uint4 in[BEFORE + mma_policy::TILE / 16 + AROUND], out[mma_policy::TILE / 16];
     int queued[64]; // samples for the exact path, by offset in the tile; negative: none
 };
 
@@ -370,8 +369,7 @@ GF_DEVICE void mma_compute_exact(const mma_args &a, const mma_tile &tile, uint32
         const bool edge = done < edges;
         int at = -1;
         if (edge) {
-            const int i = done + lane;
-            const int r = per_row == 1 ? i : gf_divide(i, a.edges);
+            const int i = done + lane, r = per_row == 1 ? i : gf_divide(i, a.edges);
             const int k = i - r * per_row;
             if (i < edges)
                 at = r * static_cast<int>(a.in_stride) +

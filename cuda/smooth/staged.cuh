@@ -130,8 +130,7 @@ GF_DEVICE uint32_t gf_tile_step() {
 // ahead. Therefore a warp processes few tiles, but enough of them to fill its queue.
 template <typename Work>
 static unsigned gf_smooth_blocks(uint64_t tiles, uint64_t wave, int warps) {
-    const uint64_t full = gf_divide_up(tiles, warps);
-    const uint64_t enough = full / Work::TILES_PER_WARP;
+    const uint64_t full = gf_divide_up(tiles, warps), enough = full / Work::TILES_PER_WARP;
     return static_cast<unsigned>(enough > wave ? enough : full < wave ? full : wave);
 }
 
@@ -139,8 +138,7 @@ static unsigned gf_smooth_blocks(uint64_t tiles, uint64_t wave, int warps) {
 
 // Rows as tiles, one per warp: part of a row, or of two, or several whole rows.
 struct gf_smooth_tiles : gf_smooth_runs {
-    uint32_t rows_per_tile;
-    uint32_t tiles_per_row;
+    uint32_t rows_per_tile, tiles_per_row;
     gf_divider by; // divides by tiles_per_row
 };
 
