@@ -102,9 +102,8 @@ static inline void tear_down(setting *s) {
 /* Check a file with these chunks, and free the chunks. Return true if libpng accepts the file. */
 static inline bool try_middle(setting *s, png_bytes *middle, const char *what) {
     const int before = s->count.accepted;
-    png_bytes made = with_middle(&s->file, middle);
+    AUTO(free) png_bytes made = with_middle(&s->file, middle);
     check_same(&made, what, middle->size, &s->count);
-    free(made.data);
     free(middle->data);
     *middle = (png_bytes){0};
     return s->count.accepted != before;

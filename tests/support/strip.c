@@ -177,10 +177,9 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
     for (uint32_t i = 0; i < pieces; i++)
         assert_ok(measure->payload(plan, data, payloads + i * stride, &why));
     /* No rows were counted: an empty state is sufficient. */
-    void *state = calloc(1, (size_t)plan->state_bytes + 1);
+    AUTO(free) void *state = calloc(1, (size_t)plan->state_bytes + 1);
     assert_non_null(state);
     assert_ok(measure->finish(plan, data, state, &why));
-    free(state);
     gf_result *result = NULL;
     assert_ok(gf_result_new(strip->filter, plan, data, &result, &why));
     return result;

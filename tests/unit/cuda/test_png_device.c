@@ -118,7 +118,7 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
     assert_ok(gf_encode_png_device(engine, &format, count, in, out, NULL, &why));
     for (uint64_t i = 0; i < count; i++) {
         size_t size;
-        unsigned char *want = test_png(&images[i], &size);
+        AUTO(free) unsigned char *want = test_png(&images[i], &size);
         if (where == OF_ENGINE && out[i].size <= bound)
             memcpy(to[i] + AROUND, out[i].data, out[i].size);
         must(cudaMemcpy(got, to[i], bound + 2 * AROUND, cudaMemcpyDefault));
@@ -135,7 +135,6 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
         assert_true(test_painted(got, got + AROUND));
         assert_true(test_painted(got + AROUND + size, got + bound + 2 * AROUND));
         check_reading(&(png_bytes){want, size}, &images[i]);
-        free(want);
         test_image_free(&images[i]);
         must(cudaFree(from[i]));
         if (where != ON_DEVICE)

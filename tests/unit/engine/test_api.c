@@ -444,15 +444,13 @@ TEST(results_outlive_settings_and_engine) {
             if (test_run_memory(&(test_memory){engine, filter, settings, &grey, own, out, 32,
                                                .result = &result},
                                 NULL) == GF_OK) {
-                char *before = print_result(result);
+                AUTO(free) char *before = print_result(result);
                 gf_settings_free(settings);
                 gf_engine_close(engine);
                 free(rows);
                 free(out);
-                char *after = print_result(result);
+                AUTO(free) char *after = print_result(result);
                 assert_string_equal(after, before);
-                free(before);
-                free(after);
                 gf_result_free(result);
                 continue;
             }

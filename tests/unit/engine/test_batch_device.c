@@ -104,10 +104,9 @@ TEST(falls_back) {
     if (gf_has_cuda() && test_has_cuda())
         snprintf(devices.names[0], sizeof devices.names[0], "9999");
     make_items(items, true);
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     assert_ok(test_run_batch_on(
         &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 3, &options}, NULL));
-    gf_settings_free(settings);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(got[i].status, GF_OK);
         assert_string_equal(got[i].report.backend, "cpu");

@@ -51,8 +51,7 @@ static bool png_decode_one(const gf_device_file *file, const gf_out_pixels *out)
     const size_t row = gf_row_bytes(format), bpp = format->channels * gf_type_bytes(format->type);
     const uint32_t parts = gf_png_scan_parts(scan);
     AUTO(free)
-    unsigned char *filtered = test_alloc((row + 1) * format->height),
-                  *above = test_zeros(row);
+    unsigned char *filtered = test_alloc((row + 1) * format->height), *above = test_zeros(row);
     z_stream stream = {.next_out = filtered, .avail_out = (uInt)((row + 1) * format->height)};
     int result = inflateInit(&stream);
     for (uint32_t k = 0; k < parts && (result == Z_OK || result == Z_BUF_ERROR); k++) {
@@ -130,11 +129,10 @@ static gf_status png_encode(void *state, const gf_device_encoding *call, gf_erro
         size_t size;
         snprintf(path, sizeof path, "%s/device%p.png", test_directory, state);
         assert_ok(gf_save_file(path, format, in, NULL, error));
-        unsigned char *file = test_bytes(path, &size);
+        AUTO(free) unsigned char *file = test_bytes(path, &size);
         unlink(path);
         assert_true(size <= out->size);
         memcpy(out->data, file, size);
-        free(file);
         out->size = size;
         call->largest[i] = 0;
         for (uint64_t y = 0; y < format->height; y++)
@@ -331,7 +329,7 @@ TEST(uploads_several_streams) {
     static const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     static const batch_case cases[] = {{"smooth", "", "cuda", 4, false, -1, false},
                                        {"smooth", "", "auto", 4, false, -1, false}};
-    unsigned char *pixels = test_alloc(WIDTH * HEIGHT * 3);
+    AUTO(free) unsigned char *pixels = test_alloc(WIDTH * HEIGHT * 3);
     test_random random = {7};
     for (int i = 0; i < FILES; i++) {
         for (size_t k = 0; k < (size_t)WIDTH * HEIGHT * 3; k++)
@@ -339,7 +337,6 @@ TEST(uploads_several_streams) {
         assert_ok(gf_save_file(in_paths[i], &format, &(gf_pixels){pixels, WIDTH * 3},
                                &(gf_file_options){.force = true}, NULL));
     }
-    free(pixels);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_case(&cases[i]);
     for (int i = 0; i < FILES; i++) {

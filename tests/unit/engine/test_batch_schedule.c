@@ -290,7 +290,7 @@ static void explore(void) {
     states++;
     check_limits();
     check_assigned();
-    world_state *before = test_alloc(sizeof world);
+    AUTO(free) world_state *before = test_alloc(sizeof world);
     memcpy(before, &world, sizeof world);
     if (!any_busy()) {
         ends++;
@@ -304,7 +304,6 @@ static void explore(void) {
         for (int k = 0, n = is_busy(i) ? outcomes_of(i, list) : 0; k < n; k++)
             follow(i, &list[k], before);
     }
-    free(before);
     *seen_find(hash) = EXPLORED;
 }
 

@@ -224,7 +224,7 @@ static bool has_failed(void *context, const gf_batch_done *done) {
 /* A device that does not start ends the batch, even while the source may still return items. */
 TEST(ends_without_a_device) {
     const gf_batch_devices devices = {.count = 1, .names = {"9999"}};
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     test_item items[ITEMS];
     queue all;
     worker one = {.all = &all};
@@ -240,7 +240,6 @@ TEST(ends_without_a_device) {
                           &why),
         GF_OK);
     assert_message(&why, "cuda");
-    gf_settings_free(settings);
     pthread_mutex_destroy(&all.lock);
 }
 

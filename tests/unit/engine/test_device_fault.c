@@ -233,7 +233,7 @@ TEST(does_not_restart_after_reading) {
     const gf_engine_options options = {.threads = 4, .rows_per_strip = 16, .verify = true};
     const gf_format format = {900, 700, 3, GF_U8, false};
     gf_filter broken = *gf_filter_find("smooth");
-    gf_settings *settings = test_settings(&broken, "");
+    AUTO(settings) gf_settings *settings = test_settings(&broken, "");
     test_image image = test_image_new(format, 0);
     test_random random = {4};
     const char *in = in_directory("in.ppm"), *out = in_directory("out.png");
@@ -250,7 +250,6 @@ TEST(does_not_restart_after_reading) {
     assert_string_equal(why.message, "golden: injected failure");
     gf_engine_close(engine);
     gf_engine_stand_in(NULL);
-    gf_settings_free(settings);
     assert_int_equal(count_files(true), 1);
 }
 

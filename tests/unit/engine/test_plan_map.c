@@ -316,11 +316,10 @@ TEST(strips_equal_the_whole_image) {
                 format = plan->out;
                 const size_t bytes = gf_row_bytes(&format) * (size_t)format.height;
                 unsigned char *want = compute(plan, pixels, (gf_range){0, format.height});
-                unsigned char *got = stream_node(plan, cpu, pixels, &random);
+                AUTO(free) unsigned char *got = stream_node(plan, cpu, pixels, &random);
                 if (memcmp(want, got, bytes) != 0)
                     fail_msg("%s: chain %d with %u threads differs", plan->filter->info.name, chain,
                              threads);
-                free(got);
                 free(pixels);
                 pixels = want;
                 gf_plan_free(plan);

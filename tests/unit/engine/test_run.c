@@ -89,9 +89,8 @@ TEST(commits_outputs_after_ready) {
     assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_directory("new.csv"), F_OK), 0);
     size_t size;
-    char *png = (char *)test_bytes(in_directory("old.png"), &size);
+    AUTO(free) char *png = (char *)test_bytes(in_directory("old.png"), &size);
     assert_memory_equal(png, "\x89PNG", 4);
-    free(png);
     assert_int_equal(count_files(false), 3);
 }
 
@@ -185,12 +184,11 @@ TEST(held_images_count_against_memory) {
 TEST(decoding_threads_need_no_memory) {
     const gf_format format = {3000, 2000, 1, GF_U8, false};
     const gf_limits limits = {.threads = 2};
-    unsigned char *pixels = test_alloc(3000 * 2000);
+    AUTO(free) unsigned char *pixels = test_alloc(3000 * 2000);
     test_random random = {1};
     for (size_t i = 0; i < 3000 * 2000; i++)
         pixels[i] = (unsigned char)test_below(&random, 256);
     assert_ok(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &why));
-    free(pixels);
     gf_source *source = open_source(in_directory("in.png"), &limits);
     assert_int_equal(source->threads, 2);
     assert_in_range(source->memory, 10000000, 20000000);
@@ -297,12 +295,11 @@ TEST(detects_changed_files) {
 /* An output that cannot be written is rejected before the image is read. */
 TEST(checks_the_output_before_measuring) {
     const gf_format format = {20, 10, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1);
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     /* A truncated PNG: opening it does not detect the damage. */
     const gf_file_options png = {.write.format = "png"};
     assert_ok(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &why));
     assert_int_equal(truncate(in_directory("in.pgm"), 100), 0);
-    free(pixels);
     assert_int_equal(mkdir(in_directory("out.pgm"), 0700), 0);
     assert_error(normalize(false, 0, &why), GF_FAILED, "/out.pgm: is a directory");
     assert_int_equal(rmdir(in_directory("out.pgm")), 0);

@@ -171,10 +171,9 @@ TEST(two_inputs_are_read_together) {
             assert_true(sources[0].finished == (status == GF_OK || at == 40 || at == 81));
             assert_true(sources[1].finished == (status == GF_OK || at == 81));
             if (!status) {
-                gf_result *result = NULL;
+                AUTO(result) gf_result *result = NULL;
                 assert_ok(gf_result_new(filter, plan, data, &result, NULL));
                 assert_true(gf_result_passed(result)); /* equal rows are side by side */
-                gf_result_free(result);
                 continue;
             }
             filter->measure->close(data);

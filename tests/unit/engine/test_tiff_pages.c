@@ -199,13 +199,12 @@ TEST(measures_all_pages) {
 TEST(reports_a_damaged_page) {
     size_t size;
     write_pages(2);
-    unsigned char *data = test_bytes(in_directory("in.tif"), &size);
+    AUTO(free) unsigned char *data = test_bytes(in_directory("in.tif"), &size);
     const uint32_t first = data[4] | (uint32_t)data[5] << 8;
     const uint32_t second = first + 2 + 12u * data[first];
     const uint32_t directory = data[second] | (uint32_t)data[second + 1] << 8;
     data[directory + 3] = 0; /* tag 256, the width, becomes 0 */
     put_bytes(in_directory("in.tif"), data, size);
-    free(data);
     assert_error(try_filter("smooth", "damaged.tif", &why), GF_FAILED, "in.tif: ");
     assert_int_equal(access(in_directory("damaged.tif"), F_OK), -1);
 }

@@ -29,13 +29,12 @@ static gf_status count_when_ready(void *context, const gf_ready *ready, gf_error
 TEST(unthreaded_engines_start_none) {
     const gf_filter *filter = gf_filter_find("smooth");
     const png_spec spec = {.width = 1500, .height = 1503, .color = 2, .depth = 8, .seed = 46500};
-    png_bytes file = {0};
+    AUTO(free) png_bytes file = {0};
     const char *in = in_directory("large.png"), *out = in_directory("large-out.png"),
                *other = in_directory("large-other.png");
     png_make(&spec, &file, NULL, NULL);
     put_bytes(in, file.data, file.size);
-    free(file.data);
-    gf_settings *settings = test_settings(filter, "");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "");
     for (int unthreaded = 0; unthreaded < 2; unthreaded++) {
         const gf_engine_options options = {
             .backend = "cpu", .threads = 4, .unthreaded = unthreaded != 0};
@@ -54,7 +53,6 @@ TEST(unthreaded_engines_start_none) {
         for (int i = 0; i < GF_STAGE_COUNT && unthreaded; i++)
             assert_true(report.busy[i].workers <= 1);
     }
-    gf_settings_free(settings);
     size_t size;
     AUTO(free) unsigned char *data = test_bytes(out, &size);
     assert_bytes(other, data, size);

@@ -135,6 +135,7 @@ TEST(special_numbers) {
     memcpy(&nan, &odd_nan, sizeof nan);
     const float rows[] = {-0.0f, -0.0f, inf, 1, inf, -inf, nan, 1, 1e-45f, 1e-45f};
     for (const char *const *backend = test_backends(); *backend; backend++) {
+        AUTO(result)
         gf_result *result = test_measure(*backend, "axis-sum", "",
                                          (gf_format){2, 5, 1, GF_F32, false}, rows, NULL, NULL);
         /* Lanes start at +0, and adding -0 does not change that. */
@@ -146,7 +147,6 @@ TEST(special_numbers) {
             memcpy(&bits, &value, sizeof bits);
             assert_true(bits == UINT64_C(0x7ff8000000000000));
         }
-        gf_result_free(result);
         check_grey(*backend, "axis=y", (gf_format){2, 5, 1, GF_F32, false}, rows, "sums",
                    "nan -inf");
     }

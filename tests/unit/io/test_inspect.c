@@ -108,12 +108,11 @@ TEST(reports_a_damaged_chunk) {
 
 /* Only the bytes before the pixels of a PNG are read. */
 TEST(reads_only_the_beginning) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     gf_format format;
     void *pixels;
     png_make(&(png_spec){.width = 300, .height = 200, .color = 2, .depth = 8}, &file, NULL, NULL);
     put_bytes(in_directory("x.png"), file.data, file.size / 2);
-    free(file.data);
     assert_int_equal(inspect("x.png").format.width, 300);
     assert_error(gf_load_file(in_directory("x.png"), NULL, &format, &pixels, NULL, &why), GF_FAILED,
                  "ends too early");
@@ -166,11 +165,10 @@ TEST(identifies_formats_of_stb) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_format format = {9, 4, cases[i].channels, cases[i].type,
                                   cases[i].channels % 2 == 0};
-        unsigned char *pixels = test_zeros(gf_row_bytes(&format) * format.height);
+        AUTO(free) unsigned char *pixels = test_zeros(gf_row_bytes(&format) * format.height);
         pixels[3] = 1; /* a BMP with alpha 0 everywhere has no alpha channel */
         if (save_image(in_directory(cases[i].name), &format, pixels, NULL, NULL, 1, &why) != GF_OK)
             fail_msg("%s", why.message);
-        free(pixels);
         const gf_file_info info = inspect(cases[i].name);
         assert_string_equal(info.kind, cases[i].kind);
         assert_string_equal(info.stored, cases[i].stored);

@@ -65,9 +65,8 @@ TEST(chooses_the_format) {
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.write.format = "pam"};
     assert_ok(save_image(in_directory("x.png"), &format, "a", NULL, &pam, 1, &why));
-    unsigned char *data = test_bytes(in_directory("x.png"), &size);
+    AUTO(free) unsigned char *data = test_bytes(in_directory("x.png"), &size);
     assert_memory_equal(data, "P7\n", 3);
-    free(data);
     const gf_file_options unknown = {.write.format = "webp"};
     assert_error(gf_sink_open(in_directory("y.png"), &format, NULL, &unknown, 1, &sink, &why),
                  GF_USAGE, "--format: cannot write 'webp'");

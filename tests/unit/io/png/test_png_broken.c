@@ -81,7 +81,7 @@ TEST(misplaced_chunks) {
     size_t size;
     char long_data[300] = "";
     set_up(&s);
-    unsigned char *stream = stream_of(s.raw, RAW, &size);
+    AUTO(free) unsigned char *stream = stream_of(s.raw, RAW, &size);
     for (size_t i = 0; i <= sizeof others / sizeof *others; i++)
         for (int damaged = 0; damaged < 2; damaged++) {
             const bool is_long = i == sizeof others / sizeof *others;
@@ -107,7 +107,6 @@ TEST(misplaced_chunks) {
             s.count.by[END_IS_DAMAGED] = 0;
         }
     assert_true(s.count.accepted > 20);
-    free(stream);
     tear_down(&s);
 }
 

@@ -37,9 +37,8 @@ TEST(wrong_filters) {
         for (int filter = 0; filter < 256; filter++) {
             unsigned char before = s.raw[row * (WIDTH + 1)];
             s.raw[row * (WIDTH + 1)] = (unsigned char)filter;
-            unsigned char *stream = stream_of(s.raw, RAW, &size);
+            AUTO(free) unsigned char *stream = stream_of(s.raw, RAW, &size);
             assert_int_equal(try_stream(&s, stream, size, "filter"), filter < 5);
-            free(stream);
             s.raw[row * (WIDTH + 1)] = before;
         }
     tear_down(&s);
@@ -50,7 +49,7 @@ TEST(every_zlib_header) {
     size_t size;
     int accepted = 0;
     set_up(&s);
-    unsigned char *stream = stream_of(s.raw, RAW, &size);
+    AUTO(free) unsigned char *stream = stream_of(s.raw, RAW, &size);
     for (unsigned head = 0; head < 65536; head++) {
         if (head % 31 != 0 && head % 37 != 0) /* multiples of 31 are valid */
             continue;
@@ -59,7 +58,6 @@ TEST(every_zlib_header) {
         accepted += try_stream(&s, stream, size, "zlib header");
     }
     assert_true(accepted > 8);
-    free(stream);
     tear_down(&s);
 }
 
@@ -69,7 +67,7 @@ TEST(damage_after_the_rows_is_rejected) {
     size_t size;
     png_bytes middle = {0};
     set_up(&s);
-    unsigned char *stream = stream_of(s.raw, RAW, &size);
+    AUTO(free) unsigned char *stream = stream_of(s.raw, RAW, &size);
     stream[size - 1] ^= 1;
     assert_false(try_stream(&s, stream, size, "Adler-32"));
     assert_int_equal(s.count.by[END_IS_DAMAGED], 0);
@@ -77,7 +75,6 @@ TEST(damage_after_the_rows_is_rejected) {
     png_put_chunk(&middle, "IDAT", stream + size - 4, 4, false);
     assert_true(try_middle(&s, &middle, "Adler-32 in a chunk of its own"));
     assert_int_equal(s.count.by[END_IS_DAMAGED], 1);
-    free(stream);
     tear_down(&s);
 }
 

@@ -61,7 +61,7 @@ static size_t find(const png_bytes *file, const char *name) {
 
 TEST(reports_the_damaged_chunk) {
     const png_spec spec = {.width = 9, .height = 9, .color = 0, .depth = 8, .transparent = true};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(&spec, &file, NULL, NULL);
     size_t idat = find(&file, "IDAT");
     size_t trns = find(&file, "tRNS");
@@ -72,7 +72,6 @@ TEST(reports_the_damaged_chunk) {
     file.data[trns + 4] ^= 1;
     assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED,
                  "x.png: the PNG is damaged (tRNS: CRC error)");
-    free(file.data);
     assert_error(load_bytes("Hello, world\n", 13, NULL, &why), GF_FAILED,
                  "x.png: unsupported image format");
 }
@@ -98,10 +97,9 @@ TEST(damaged_metadata_is_reported) {
             .width = 5, .height = 5, .depth = 8, .extras = &cases[i].extra, .extra_count = 1};
         bool fails = cases[i].carried && cases[i].extra.wrong_checksum;
         gf_file_options options = {.force = true};
-        png_bytes file;
+        AUTO(free) png_bytes file;
         png_make(&spec, &file, NULL, NULL);
         put_bytes(in_directory("x.png"), file.data, file.size);
-        free(file.data);
         const char *const in = in_directory("x.png");
         gf_status status = test_run_files(
             &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &why);

@@ -196,12 +196,11 @@ TEST(reads_gif) {
 /* Frames are pages: their number is reported, and each can be read. */
 TEST(reads_the_frames_of_a_gif) {
     static const unsigned char indices[] = {1, 2, 3};
-    small_file file = gif_begin(1, 1, 2, 0);
+    AUTO(free) small_file file = gif_begin(1, 1, 2, 0);
     for (int i = 0; i < 3; i++)
         gif_add(&file, 2, &(gif_frame){.width = 1, .height = 1, .indices = indices + i});
     gif_end(&file);
     put_bytes(in_directory("x.gif"), file.data, file.size);
-    free(file.data);
     for (uint32_t page = 0; page <= 3; page++) {
         const gf_limits limits = {.page = page};
         AUTO(free) unsigned char *pixels;
@@ -221,12 +220,11 @@ TEST(reads_the_frames_of_a_gif) {
  */
 TEST(remarks_on_damage_and_channels) {
     const psd_spec spec = {.width = 2, .height = 1, .channels = 5, .depth = 8, .mode = 3};
-    small_file file = psd_make(&spec, (const unsigned char *)"abcdefghij");
+    AUTO(free) small_file file = psd_make(&spec, (const unsigned char *)"abcdefghij");
     gf_metadata metadata;
     gf_format format;
     unsigned char *pixels;
     put_bytes(in_directory("x.psd"), file.data, file.size);
-    free(file.data);
     assert_ok(load_image(in_directory("x.psd"), NULL, 1, &format, &pixels, &metadata, &why));
     assert_string_equal(metadata.remarks.damage, "");
     assert_string_equal(metadata.remarks.notes, "2 more channels (masks) are not read");

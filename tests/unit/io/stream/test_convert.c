@@ -400,7 +400,7 @@ TEST(rejects_parts_outside) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_file_options options = {.crop = &cases[i].crop};
         gf_format read;
-        void *got;
+        AUTO(free) void *got;
         const gf_status status =
             gf_load_file(in_directory("x.pgm"), &options, &read, &got, NULL, &why);
         assert_int_equal(status == GF_OK, cases[i].message == NULL);
@@ -408,7 +408,6 @@ TEST(rejects_parts_outside) {
             assert_message(&why, cases[i].message);
         else
             assert_int_equal(read.width * read.height, cases[i].crop.width * cases[i].crop.height);
-        free(got);
         /* The description of a file is that of the whole file. */
         gf_file_info info;
         assert_ok(gf_inspect_file(in_directory("x.pgm"), &options, &info, NULL));

@@ -282,9 +282,8 @@ TEST(writes_many_in_several_calls) {
         gf_sample_sink *sink = open_sink(in_directory("many"), kinds[k], &rgb16);
         put_many(sink);
         finish(sink);
-        char *want = expect_many(kinds[k], &size);
+        AUTO(free) char *want = expect_many(kinds[k], &size);
         assert_bytes(in_directory("many"), want, size);
-        free(want);
         empty_directory(NULL);
     }
 }

@@ -78,10 +78,9 @@ TEST(writes_into_a_pipe) {
             assert_ok(gf_sample_sink_count(sink, 4, &why));
         put_grey8(sink);
         finish(sink);
-        unsigned char *want = test_bytes(in_directory("file"), &size);
+        AUTO(free) unsigned char *want = test_bytes(in_directory("file"), &size);
         assert_int_equal(read(reader, got, sizeof got), size);
         assert_memory_equal(got, want, size);
-        free(want);
         close(reader);
         empty_directory(NULL);
     }
@@ -105,9 +104,8 @@ TEST(writes_standard_output) {
     gf_sample_sink *sink = open_sink(in_directory("file"), "npy", &rgb16);
     put_many(sink);
     finish(sink);
-    unsigned char *want = test_bytes(in_directory("file"), &size);
+    AUTO(free) unsigned char *want = test_bytes(in_directory("file"), &size);
     assert_bytes(in_directory("out"), want, size);
-    free(want);
     empty_directory(NULL);
     in_child(few_to_standard_output);
     assert_bytes(in_directory("out"), grey8_csv, sizeof grey8_csv - 1);

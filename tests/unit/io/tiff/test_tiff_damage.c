@@ -432,7 +432,7 @@ TEST(reads_a_fax_without_ends_of_lines) {
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
         write_fax(COMPRESSION_CCITTFAX3, 0, strip);
         damage_image intact = read_file((gf_limits){0}, &why), image;
-        unsigned char *data = test_bytes(in_directory("x.tif"), &size);
+        AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         TIFF *tiff = TIFFOpen(in_directory("x.tif"), "r");
         assert_non_null(tiff);
         /* The last strip keeps the codes if there are others. */
@@ -441,7 +441,6 @@ TEST(reads_a_fax_without_ends_of_lines) {
                                        (size_t)TIFFGetStrileByteCount(tiff, i));
         TIFFClose(tiff);
         put_bytes(in_directory("x.tif"), data, size);
-        free(data);
         for (uint32_t threads = 1; threads <= 3; threads++) {
             image = read_file((gf_limits){.threads = threads, .segment = 100}, &why);
             assert_non_null(image.pixels);
@@ -462,9 +461,8 @@ TEST(refuses_incomplete_tables) {
         const tiff_spec spec = tiff_small_grey(300, 0); /* 3 strips */
         size_t size;
         tiff_put(in_directory("x.tif"), &spec);
-        unsigned char *data = test_bytes(in_directory("x.tif"), &size);
+        AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         const uint32_t value = little(entry_of(data, tags[i]) + 8, 4);
-        free(data);
         patch_entry(tags[i], tags[i], 3, value);
         damage_image image = read_file((gf_limits){0}, &why);
         assert_non_null(image.pixels);

@@ -224,7 +224,7 @@ TEST(ends_cyclic_pages) {
                                tiff_small_grey(12, 0)};
     size_t size;
     assert_true(tiff_write(path, pages, 3, &random));
-    unsigned char *data = test_bytes(path, &size);
+    AUTO(free) unsigned char *data = test_bytes(path, &size);
     /* The last directory is the end of the file: its link to the next one is its last 4 bytes,
      * before values that do not fit into entries; find them from the first directory. */
     uint32_t at, next, count;
@@ -239,7 +239,6 @@ TEST(ends_cyclic_pages) {
     }
     memcpy(data + at + 2 + 12 * (size_t)count, &first, 4);
     put_bytes(path, data, size);
-    free(data);
     check_page(path, 0, 10, "8-bit grey, strips, LZW, page 1 of 3");
 }
 
@@ -439,12 +438,11 @@ TEST(refuses_unknown_compression) {
     const tiff_spec spec = tiff_small_grey(9, 0);
     size_t size;
     tiff_put(path, &spec);
-    unsigned char *data = test_bytes(path, &size);
+    AUTO(free) unsigned char *data = test_bytes(path, &size);
     for (size_t i = 0; i + 12 <= size; i++)
         if (memcmp(data + i, "\3\1\3\0\1\0\0\0\5\0", 10) == 0)
             memcpy(data + i + 8, "\x34\x12", 2);
     put_bytes(path, data, size);
-    free(data);
     assert_open_fails(path, NULL,
                       "unknown compression (4660) is not supported by the installed libtiff");
 }
@@ -549,13 +547,12 @@ TEST(refuses_huge_tiles) {
         spec.tile_width = spec.tile_height = 64;
         spec.big_endian = false;
         tiff_put(in_directory("x.tif"), &spec);
-        unsigned char *data = test_bytes(in_directory("x.tif"), &size);
+        AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         for (size_t k = 0; k + 12 <= size; k++)
             if ((i != 1 && memcmp(data + k, "\x42\1\3\0\1\0\0\0\x40\0", 10) == 0) ||
                 (i != 0 && memcmp(data + k, "\x43\1\3\0\1\0\0\0\x40\0", 10) == 0))
                 memcpy(data + k + 2, "\4\0\1\0\0\0\xf0\xff\xff\x7f", 10);
         put_bytes(in_directory("x.tif"), data, size);
-        free(data);
         assert_open_fails(in_directory("x.tif"), NULL,
                           i == 2 ? "wrong sizes of strips or tiles"
                                  : "tiles far larger than the image");
@@ -656,7 +653,7 @@ TEST(reports_the_first_of_two_strips) {
         spec.rows_per_strip = 16;
         spec.compression = COMPRESSION_ADOBE_DEFLATE;
         tiff_put(path, &spec);
-        unsigned char *data = test_bytes(path, &size);
+        AUTO(free) unsigned char *data = test_bytes(path, &size);
         TIFF *tiff = TIFFOpen(path, "r");
         assert_non_null(tiff);
         /* The checksum of one strip, and the header of the next one. */
@@ -664,7 +661,6 @@ TEST(reports_the_first_of_two_strips) {
         data[TIFFGetStrileOffset(tiff, first + 1)] ^= 1;
         TIFFClose(tiff);
         put_bytes(path, data, size);
-        free(data);
         for (uint32_t threads = 1; threads < 4; threads++) {
             char rows[80];
             snprintf(rows, sizeof rows, "rows %u to %u are damaged (wrong checksum",
@@ -698,11 +694,10 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
         const uint64_t bytes = TIFFGetStrileByteCount(tiff, unit);
         TIFFClose(tiff);
         for (int k = 0; k < 20 && bytes != 0; k++) {
-            unsigned char *data = test_bytes(path, &size);
+            AUTO(free) unsigned char *data = test_bytes(path, &size);
             const uint64_t bit = test_below(&random, 8 * bytes);
             data[offset + bit / 8] ^= (unsigned char)(1u << bit % 8);
             put_bytes(in_directory("damaged.tif"), data, size);
-            free(data);
             const gf_status status =
                 load_image(in_directory("damaged.tif"), &(gf_limits){.threads = 2}, 3, &found,
                            &pixels, NULL, &why);

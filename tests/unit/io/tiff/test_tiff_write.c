@@ -159,7 +159,7 @@ static void check_file(const gf_format *format, const unsigned char *pixels, con
     const uint32_t rows = tag32(tiff, TIFFTAG_ROWSPERSTRIP);
     assert_true(rows * row <= 1 << 18 || rows == 1);
     assert_int_equal(TIFFNumberOfStrips(tiff), (format->height + rows - 1) / rows);
-    unsigned char *strip = test_alloc(rows * row);
+    AUTO(free) unsigned char *strip = test_alloc(rows * row);
     for (uint32_t k = 0; k < TIFFNumberOfStrips(tiff); k++) {
         const uint64_t left = format->height - (uint64_t)k * rows;
         const size_t size = (size_t)(left < rows ? left : rows) * row;
@@ -170,7 +170,6 @@ static void check_file(const gf_format *format, const unsigned char *pixels, con
     }
     assert_int_equal(TIFFReadDirectory(tiff), 0); /* one image */
     assert_int_equal(warnings, 0);
-    free(strip);
     TIFFClose(tiff);
 }
 
@@ -597,11 +596,10 @@ TEST(failures_are_reported) {
                        "use none, lzw, deflate or zstd");
     expect_failure(&(how){.compression = "deflate", .max_memory = 1 << 20}, &wide, GF_FAILED,
                    "--max-memory");
-    gf_metadata items = {0};
+    AUTO(metadata) gf_metadata items = {0};
     add(&items, GF_ITEM_EXIF, exif, sizeof exif - 7);
     expect_failure(&(how){.compression = "none", .metadata = &items}, &format, GF_FAILED,
                    "the EXIF data is damaged");
-    gf_metadata_clear(&items);
     /* Calls of libtiff fail. */
     assert_ok(gf_tiff_load("x", &error));
     const gf_tiff_library saved = gf_libtiff;
