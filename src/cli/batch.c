@@ -16,7 +16,7 @@ typedef struct batch_engine {
     uint64_t images;
 } batch_engine;
 
-enum { MAX_ENGINES = 8 }; /* listed in the summary */
+enum { MAX_SHARDS = 1000000, MAX_ENGINES = 8 /* listed in the summary */ };
 
 typedef struct batch_run {
     const gf_filter *filter;
@@ -48,30 +48,23 @@ typedef struct batch_run {
 
 /* ---- checks before the run ------------------------------------------------------------------- */
 
-static gf_status batch_parse_shard(batch_run *run, gf_error *error) {
-    enum { MAX_SHARDS = 1000000 };
-    const char *text = run->options->shard;
-    if (!text)
-        return GF_OK;
-    if (!text[strspn(text, "0123456789/")]) { /* strtoull also accepts signs and blanks */
-        char *end;
-        run->shard = strtoull(text, &end, 10);
-        run->shards = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
-        if (!*end && run->shard >= 1 && run->shard <= run->shards && run->shards <= MAX_SHARDS)
-            return GF_OK;
-    }
-    return gf_set_error(
-        error, GF_USAGE,
-        "--shard '%s': must be K/N with 1 <= K <= N <= %d, such as 1/4 for the first "
-        "of four shards",
-        text, MAX_SHARDS);
-}
-
 static gf_status batch_check(batch_run *run, gf_error *error) {
     const gf_cli_options *options = run->options;
+    const char *shard = options->shard;
+    const bool digits = shard && !shard[strspn(shard, "0123456789/")]; /* no sign, no blank */
+    char *end = NULL;
     size_t standard = 0; /* operands that are standard input */
-    if (batch_parse_shard(run, error))
-        return GF_USAGE;
+    if (digits) {
+        run->shard = strtoull(shard, &end, 10);
+        run->shards = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
+    }
+    if (shard &&
+        (!digits || *end || !run->shard || run->shard > run->shards || run->shards > MAX_SHARDS))
+        return gf_set_error(
+            error, GF_USAGE,
+            "--shard '%s': must be K/N with 1 <= K <= N <= %d, such as 1/4 for the first "
+            "of four shards",
+            shard, MAX_SHARDS);
     if (options->plot)
         return gf_set_error(
             error, GF_USAGE,

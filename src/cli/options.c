@@ -275,18 +275,6 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
     return GF_OK;
 }
 
-static gf_status options_parse_page(const char *text, uint32_t *page, gf_error *error) {
-    const bool all = strcmp(text, "all") == 0;
-    const bool digits = !text[strspn(text, "0123456789")]; /* strtoul also accepts signs */
-    const unsigned long number = digits ? strtoul(text, NULL, 10) : 0;
-    *page = all ? GF_ALL_PAGES : (uint32_t)number;
-    return all || (number >= 1 && number <= GF_MAX_PAGE)
-               ? GF_OK
-               : gf_set_error(error, GF_USAGE,
-                              "--page '%s': must be an integer from 1 to %u, or all", text,
-                              (unsigned)GF_MAX_PAGE);
-}
-
 gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     const gf_settings *common = line->common;
     gf_cli_options *options = &line->options;
@@ -328,7 +316,14 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
         status = gf_raw_parse(options->raw_text, &options->raw, error);
     if (!status && options->crop_text)
         status = gf_crop_parse(options->crop_text, &options->crop, error);
-    if (!status && options->page)
-        status = options_parse_page(options->page, &options->files.page, error);
+    const char *page = options->page;
+    const bool all = page && strcmp(page, "all") == 0;
+    const bool digits = page && !page[strspn(page, "0123456789")]; /* strtoul also accepts signs */
+    const unsigned long number = digits ? strtoul(page, NULL, 10) : 0;
+    options->files.page = all ? GF_ALL_PAGES : (uint32_t)number;
+    if (!status && page && !all && (number < 1 || number > GF_MAX_PAGE))
+        status =
+            gf_set_error(error, GF_USAGE, "--page '%s': must be an integer from 1 to %u, or all",
+                         page, (unsigned)GF_MAX_PAGE);
     return status;
 }

@@ -94,19 +94,6 @@ static uint32_t max_value(const gf_format *format) {
     return format->type == GF_U8 ? 255 : 65535;
 }
 
-/* Fill with random bits; f32 also with three value ranges whose sums round at different bits. */
-static void fill_noise(const gf_format *format, void *pixels, gf_random *random) {
-    const uint64_t range = gf_random_below(random, 4);
-    const float scale = range == 1 ? 0x1p-24f : range == 2 ? 0x1p-16f : 0x1p-8f;
-    const float offset = range == 2 ? -20 : 0;
-    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++) {
-        const uint64_t bits = random_next(random);
-        const float real = (float)(bits >> 40) * scale + offset;
-        store_sample(format, pixels, i,
-                     format->type == GF_F32 && range ? float_bits(real) : (uint32_t)(bits >> 32));
-    }
-}
-
 static uint32_t extreme(const gf_format *format, gf_random *random) {
     /* NaNs, infinities, zeros, subnormals, extreme values, 1, 100, and the neighbour of 1. */
     static const uint32_t special[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000,
@@ -118,19 +105,6 @@ static uint32_t extreme(const gf_format *format, gf_random *random) {
         return pick % 4 < 2 ? (uint32_t)(pick % 4) : max - (uint32_t)(pick % 2);
     return pick % 4 ? 0x3f800000 + (uint32_t)(pick >> 2) % (1u << 23)
                     : special[(pick >> 2) % (sizeof special / sizeof special[0])];
-}
-
-static void fill_extremes(const gf_format *format, void *pixels, gf_random *random) {
-    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++)
-        store_sample(format, pixels, i, extreme(format, random));
-}
-
-static void fill_constant(const gf_format *format, void *pixels, gf_random *random) {
-    const uint32_t value = gf_random_below(random, 2)
-                               ? extreme(format, random)
-                               : (uint32_t)gf_random_below(random, max_value(format)) + 1;
-    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++)
-        store_sample(format, pixels, i, value);
 }
 
 /* Convert a value from 0 to 1 to a sample. unit: scale of f32 samples, 1 or 255. */
@@ -174,9 +148,30 @@ void gf_verify_photo(const gf_format *format, void *pixels, gf_random *random) {
 }
 
 void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random) {
-    static void (*const contents[])(const gf_format *, void *, gf_random *) = {
-        fill_noise, fill_extremes, fill_waves, fill_constant, gf_verify_photo};
-    contents[gf_random_below(random, sizeof contents / sizeof contents[0])](format, pixels, random);
+    enum { NOISE, EXTREMES, WAVES, CONSTANT, PHOTO } const kind = gf_random_below(random, 5);
+    if (kind == WAVES || kind == PHOTO) {
+        (kind == WAVES ? fill_waves : gf_verify_photo)(format, pixels, random);
+        return;
+    }
+    /* Random bits; for f32 also three value ranges whose sums round at different bits. */
+    const uint64_t range = kind == NOISE ? gf_random_below(random, 4) : 0;
+    const float scale = range == 1 ? 0x1p-24f : range == 2 ? 0x1p-16f : 0x1p-8f;
+    const float offset = range == 2 ? -20 : 0;
+    uint32_t value = 0;
+    if (kind == CONSTANT)
+        value = gf_random_below(random, 2)
+                    ? extreme(format, random)
+                    : (uint32_t)gf_random_below(random, max_value(format)) + 1;
+    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++) {
+        if (kind == EXTREMES)
+            value = extreme(format, random);
+        if (kind == NOISE) {
+            const uint64_t bits = random_next(random);
+            const float real = (float)(bits >> 40) * scale + offset;
+            value = format->type == GF_F32 && range ? float_bits(real) : (uint32_t)(bits >> 32);
+        }
+        store_sample(format, pixels, i, value);
+    }
 }
 
 void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random) {

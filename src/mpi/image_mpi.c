@@ -82,20 +82,6 @@ static gf_status image_receive(const gf_job *job, uint32_t from, gf_partial *all
     return status;
 }
 
-/* Replace the partial result of all ranks by that of rank 0. */
-static gf_status image_share(const image_job *image, const gf_job *job, gf_partial **partial,
-                             gf_error *error) {
-    size_t size;
-    gf_status status = GF_OK;
-    void *bytes = gf_mpi_share(image->rank == 0 ? image_pack(*partial, &size) : NULL, &size);
-    if (image->rank != 0) {
-        gf_partial_free(*partial);
-        status = gf_partial_read(job, bytes, size, partial, error);
-    }
-    free(bytes);
-    return gf_mpi_agree(status, error);
-}
-
 /* ---- one image ------------------------------------------------------------------------------- */
 
 /* Return the first row of a rank, of `rows` rows. Rank 0 has rows even if there are few. */
@@ -149,7 +135,16 @@ static gf_status image_run_before(image_job *image, gf_partial **before, gf_erro
     const gf_job job = {
         .steps = &step, .step_count = 1, .in_path = what.in_path, .options = what.options};
     status = image_run_range(image, &job, NULL, before, &unread, error);
-    return status ? status : image_share(image, &job, before, error);
+    if (status)
+        return status;
+    size_t size;
+    void *bytes = gf_mpi_share(image->rank == 0 ? image_pack(*before, &size) : NULL, &size);
+    if (image->rank != 0) {
+        gf_partial_free(*before);
+        status = gf_partial_read(&job, bytes, size, before, error);
+    }
+    free(bytes);
+    return gf_mpi_agree(status, error);
 }
 
 gf_status gf_mpi_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome, gf_error *error) {
