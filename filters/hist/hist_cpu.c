@@ -311,25 +311,21 @@ static void hist_end_counts(const gf_hist_counter *counter) {
     }
 }
 
-static void hist_count_edges(gf_hist_counter *counter, const gf_hist_piece *piece) {
-    const gf_hist_plan *plan = counter->plan;
-    const gf_type type = plan->head.in.type;
-    const bool inside = plan->clamps && counter->simd->inside(piece->values, piece->samples);
-    const size_t below = inside ? EDGES_BELOW : 0;
-    counter->inside += inside ? piece->samples / plan->measured : 0;
-    counter->simd->above[type](piece->values, piece->samples,
-                               counter->edges + below * gf_type_bytes(type),
-                               inside ? hist_inner_edges(plan) : counter->edge_count,
-                               counter->tables + below * gf_hist_period(type));
-}
-
 static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
     const gf_hist_plan *plan = counter->plan;
+    const gf_type type = plan->head.in.type;
     const uint32_t step = plan->measured * copies_of[plan->measured];
     switch (counter->method) {
-    case METHOD_EDGES:
-        hist_count_edges(counter, piece);
+    case METHOD_EDGES: {
+        const bool inside = plan->clamps && counter->simd->inside(piece->values, piece->samples);
+        const size_t below = inside ? EDGES_BELOW : 0;
+        counter->inside += inside ? piece->samples / plan->measured : 0;
+        counter->simd->above[type](piece->values, piece->samples,
+                                   counter->edges + below * gf_type_bytes(type),
+                                   inside ? hist_inner_edges(plan) : counter->edge_count,
+                                   counter->tables + below * gf_hist_period(type));
         break;
+    }
     case METHOD_VALUES:
         hist_count_tables(piece, false, step, CELLS_SMALL, counter->tables);
         break;
@@ -367,7 +363,11 @@ static uint64_t hist_drop_nodata(const gf_hist_part *part, uint64_t n) {
     return kept;
 }
 
-static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
+/* Prepare the payload. max: number of samples in the part. */
+static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
+    const gf_hist_plan *plan = part->plan;
+    const gf_type type = plan->head.in.type;
+    uint8_t *nth_of = part->scratch->nth_of;
     memset(nth_of, NOT_EXTRACTED, plan->counters);
     if (plan->extract_all)
         memset(nth_of, 0, plan->bins);
@@ -375,13 +375,6 @@ static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
         nth_of[plan->listed[i]] = (uint8_t)i;
     for (uint32_t i = plan->bins; i < plan->counters; i++)
         nth_of[i] = nth_of[gf_hist_clamp(i, plan->bins, plan->ranged)];
-}
-
-/* Prepare the payload. max: number of samples in the part. */
-static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
-    const gf_hist_plan *plan = part->plan;
-    const gf_type type = plan->head.in.type;
-    hist_number_bins(plan, part->scratch->nth_of);
     part->positions = part->offsets + plan->extracts + 1;
     memset(part->offsets, 0, gf_hist_head_bytes(plan));
     if (plan->extracts > 1)
@@ -492,11 +485,10 @@ static void hist_end_sums(const gf_hist_part *part, gf_hist_row_sums *record) {
 /* Set drawn to 1 for each pixel that has a sample in an extracted bin, and to 0 for all others. */
 static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t measured,
                              uint8_t *drawn) {
-    const uint32_t *bins = piece->bins;
     for (size_t i = 0; i < piece->samples; i += measured) {
         uint32_t any = 0;
         for (uint32_t s = 0; s < measured; s++)
-            any |= nth_of[bins[i + s]] != NOT_EXTRACTED;
+            any |= nth_of[piece->bins[i + s]] != NOT_EXTRACTED;
         *drawn++ = (uint8_t)any;
     }
 }
@@ -560,16 +552,6 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
     return (bins && samples > PIECE_BINS ? PIECE_BINS : samples) / part->plan->measured;
 }
 
-/* Count the values of a piece for statistics, and add up its samples. Overwrites the bins. */
-static void hist_process_statistics(gf_hist_part *part, const gf_hist_piece *piece, uint64_t x) {
-    if (part->further.method >= METHOD_BINS)
-        hist_find_bins(part->simd, part->further.plan, piece->values, piece->samples,
-                       part->scratch->bins);
-    hist_count(&part->further, piece);
-    if (part->plan->row_sums)
-        hist_add_sums(part, piece, x);
-}
-
 /* Count, mask and extract one piece. */
 static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
     const gf_hist_plan *plan = part->plan;
@@ -585,8 +567,13 @@ static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_
     }
     if (plan->extracts == 1)
         hist_extract_piece(part, &piece);
+    /* Count the values for statistics, and add up the samples. */
+    if (part->further.plan && part->further.method >= METHOD_BINS)
+        hist_find_bins(part->simd, part->further.plan, piece.values, piece.samples, piece.bins);
     if (part->further.plan)
-        hist_process_statistics(part, &piece, x);
+        hist_count(&part->further, &piece);
+    if (plan->row_sums)
+        hist_add_sums(part, &piece, x);
 }
 
 /* Process pixels [from, to) of the strip, numbered across its rows. With --per-row, the counts go

@@ -105,13 +105,6 @@ static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t counter) {
 
 /* ---- mask ------------------------------------------------------------------------------------ */
 
-static bool golden_selects(const gf_hist_plan *plan, const unsigned char *row, uint64_t x) {
-    for (uint32_t s = 0; s < plan->measured; s++)
-        if (golden_nth_of(plan, golden_bin_at(plan, row, x, s)) < plan->extracts)
-            return true;
-    return false;
-}
-
 static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
                             unsigned char *out) {
     const size_t bytes = gf_type_bytes(plan->head.in.type);
@@ -119,7 +112,9 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
     const size_t out_pixel = plan->head.out.channels * bytes;
     for (uint64_t x = 0; x < plan->head.in.width; x++) {
         unsigned char *pixel = out + x * out_pixel;
-        const bool drawn = golden_selects(plan, row, x);
+        bool drawn = false;
+        for (uint32_t s = 0; s < plan->measured; s++)
+            drawn |= golden_nth_of(plan, golden_bin_at(plan, row, x, s)) < plan->extracts;
         memset(pixel, drawn ? 0xff : 0, out_pixel); /* including an added alpha channel */
         if (drawn)
             memcpy(pixel, row + x * in_pixel, in_pixel);
