@@ -148,7 +148,7 @@ void gf_pool_close(gf_pool *pool) {
     free(pool);
 }
 
-/* Queue work, of which the caller runs `own` tasks, as the last thread. Called with the lock held.
+/* Queue work. own: the tasks that the caller runs, as the last thread. Called with the lock held.
  */
 static void pool_enqueue(gf_pool *pool, gf_work *work, uint32_t own) {
     const uint32_t others = work->count - own;

@@ -137,8 +137,6 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
         return status;
     if (!report->device_failed) /* keep the reason of a failure in an earlier pass over the image */
         memcpy(report->reason, reason, sizeof reason);
-    report->in = plan->in;
-    report->pixels = plan->in.width * plan->in.height;
     report->strips = 0;
     report->device_failed = report->device_failed || engine->cuda_error.status;
     status = pass_compute(pass, error);

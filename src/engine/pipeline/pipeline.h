@@ -181,8 +181,8 @@ typedef struct gf_pass {
     uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
     gf_report *report;       /* statistics of the image: formats, backend, strips and times */
     bool begun;              /* output: rows were read or computed */
-    /* Of gf_pass_run: the stream of the backend that currently computes, and, if verification is
-     * enabled, the consumer before that of the pass. */
+    /* Set by gf_pass_run: the stream of the backend that computes, and the consumer that verifies
+     * it if verification is enabled. */
     gf_stream_job job;
     gf_verifier verifier;
 } gf_pass;

@@ -220,7 +220,6 @@ static gf_status task_stream(gf_task *task, gf_error *error) {
     gf_status status = gf_task_open_measure(task, error);
     if (status)
         return status;
-    gf_made_report_plan(task->made, task->plan);
     gf_delivery delivery = {.plan = task->plan,
                             .measure = task->chain->filter->measure,
                             .data = task->data,
@@ -292,8 +291,6 @@ void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
     *(gf_output **)ready->outputs = file;
 }
 
-/* Call options->ready, which may add an output of the caller, then rename all outputs. Free the
- * results on failure. */
 gf_status gf_task_publish(gf_task *task, gf_error *error) {
     const gf_file_options *options = &task->chain->options;
     gf_made *made = task->made;
@@ -352,6 +349,7 @@ typedef struct run_pages {
  * one. */
 static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
     gf_made *page = task->made;
+    gf_made_report_plan(page, task->plan);
     gf_status status = gf_task_refine(task, error);
     if (!status)
         status = task_stream(task, error);
