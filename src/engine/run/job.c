@@ -161,7 +161,7 @@ gf_status gf_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome, gf_e
     if (outcome->steps)
         memset(outcome->steps, 0, (size_t)steps * sizeof *outcome->steps);
     if (outcome->results)
-        memset(outcome->results, 0, (size_t)(steps * count) * sizeof *outcome->results);
+        memset(outcome->results, 0, (size_t)(steps * count) * sizeof(gf_result *));
     gf_status status = (files ? gf_chain_open_files : gf_chain_open)(job, &chain, error);
     if (!status)
         status = files ? gf_run_files(engine, &chain, &made, error)
