@@ -92,48 +92,34 @@ static gf_status axis_sum_take_rows(const gf_plan *head, void *data, const gf_ro
     return GF_OK;
 }
 
-/* Copy the numbers of samples that are left out: they are not kept as long as the sums. */
-static void take_left_out(const gf_plan *head, gf_axis_sums *sums) {
-    const bool columns = ((const gf_axis_sum_plan *)head)->columns;
-    const uint64_t *from = columns ? sums->left_out->columns : sums->left_out->rows;
-    for (uint64_t i = 0; i < sums->lines * sums->channels; i++)
-        sums->left[i] = from[i / sums->channels * head->in.channels + i % sums->channels];
-    for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
-        sums->all_left[c] = (double)sums->left_out->all[c];
-}
-
 static gf_status axis_sum_finish(const gf_plan *head, void *data, const void *state,
                                  gf_error *error) {
     gf_axis_sums *sums = data;
-    if (sums->left_out)
-        take_left_out(head, sums);
+    const gf_left_out *left_out = sums->left_out;
+    const uint32_t channels = sums->channels;
     const bool real = head->in.type == GF_F32;
     if (head->state_bytes)
         memcpy(sums->sums, state, (size_t)head->state_bytes);
-    for (uint64_t i = 0; i < sums->lines * sums->channels; i++) {
+    for (uint64_t i = 0; i < sums->lines * channels; i++) {
+        const uint64_t at = i / channels * head->in.channels + i % channels;
+        /* Copy the numbers of samples that are left out: they are not kept as long as the sums. */
+        if (left_out)
+            sums->left[i] = (head->record ? left_out->rows : left_out->columns)[at];
         if (real)
-            sums->real_totals[i % sums->channels] += sums->sums[i].real;
+            sums->real_totals[i % channels] += sums->sums[i].real;
         else
-            sums->totals[i % sums->channels] += sums->sums[i].integer;
+            sums->totals[i % channels] += sums->sums[i].integer;
     }
-    for (uint32_t c = 0; c < sums->channels; c++)
+    for (uint32_t c = 0; c < channels; c++) {
+        sums->all_left[c] = left_out ? (double)left_out->all[c] : 0;
         sums->real_totals[c] =
             real ? gf_canonical_double(sums->real_totals[c]) : (double)sums->totals[c];
+    }
     return GF_OK;
 }
 
 double gf_axis_sum_total(const void *data, uint32_t channel) {
     return ((const gf_axis_sums *)data)->real_totals[channel];
-}
-
-/* Return the mean of the samples of sum i, or NaN without any. */
-static double line_mean(const gf_axis_sum_plan *plan, const gf_axis_sums *sums, uint64_t i) {
-    const uint64_t length = plan->columns ? plan->head.in.height : plan->head.in.width;
-    const uint64_t count = length - (sums->left ? sums->left[i] : 0);
-    if (count == 0)
-        return (double)NAN;
-    return plan->head.in.type == GF_F32 ? gf_canonical_double(sums->sums[i].real / (double)count)
-                                        : gf_quotient(sums->sums[i].integer, count);
 }
 
 enum { SUMS, TOTALS };
@@ -148,10 +134,9 @@ static void axis_sum_describe(const gf_plan *head, const void *data, gf_result *
     table->chart = GF_CHART_LINES;
     table->curves = 1;
     table->x_label = plan->columns ? "column x (pixels)" : "row y (pixels)";
-    if (plan->mean)
-        table->y_label = plan->columns ? "mean of the column" : "mean of the row";
-    else
-        table->y_label = plan->columns ? "sum over the column" : "sum over the row";
+    table->y_label = plan->mean      ? plan->columns ? "mean of the column" : "mean of the row"
+                     : plan->columns ? "sum over the column"
+                                     : "sum over the row";
     gf_table_add_columns(table, GF_VALUE_UINT, plan->columns ? "x" : "y", NULL);
     for (uint32_t c = 0; c < measured; c++)
         gf_table_add_columns(table, plan->mean ? GF_VALUE_DOUBLE : type,
@@ -172,9 +157,15 @@ static gf_value axis_sum_cell(const gf_plan *head, const void *data, size_t tabl
         return gf_value_uint(row);
     if (table == SUMS) {
         const uint64_t i = row * sums->channels + column - 1;
+        const gf_sum sum = sums->sums[i];
+        const uint64_t length = plan->columns ? head->in.height : head->in.width;
+        const uint64_t count =
+            length - (sums->left ? sums->left[i] : 0); /* none: the mean is NaN */
         if (plan->mean)
-            return gf_value_double(line_mean(plan, sums, i));
-        return real ? gf_value_double(sums->sums[i].real) : gf_value_uint(sums->sums[i].integer);
+            return gf_value_double(count == 0 ? (double)NAN
+                                   : real     ? gf_canonical_double(sum.real / (double)count)
+                                              : gf_quotient(sum.integer, count));
+        return real ? gf_value_double(sum.real) : gf_value_uint(sum.integer);
     }
     if (column == 0)
         return gf_value_text(gf_channel_name(&head->in, (uint32_t)row));

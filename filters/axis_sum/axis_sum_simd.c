@@ -139,23 +139,12 @@ static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_strip *strip
     }
 }
 
-/* Sum each channel of a row. */
-static void axis_sum_row(const gf_format *format, const void *row, void *sums, double *lanes) {
-    const size_t n = (size_t)gf_row_samples(format);
-    if (format->type == GF_U8)
-        sum_row_u8(row, n, format->channels, sums);
-    else if (format->type == GF_U16)
-        sum_row_u16(row, n, format->channels, sums);
-    else
-        sum_row_f32(row, n, format->channels, sums, lanes);
-}
-
 void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_strip *strip, uint32_t part,
                                    uint32_t parts, void *scratch) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
-    const uint64_t y0 = strip->out.y0, rows = strip->out.rows;
+    const uint64_t y0 = strip->out.y0, rows = strip->out.rows, n = gf_row_samples(&head->in);
+    const uint32_t channels = head->in.channels;
     if (plan->columns) {
-        const uint64_t n = gf_row_samples(&head->in);
         axis_sum_columns(plan, strip, gf_share(n, part, parts), gf_share(n, part + 1, parts));
         return;
     }
@@ -165,7 +154,13 @@ void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_strip *strip, u
             uint64_t integer[GF_MAX_CHANNELS];
             double real[GF_MAX_CHANNELS];
         } sums; /* of all channels; measured channels come first */
-        axis_sum_row(&head->in, gf_row(&strip->in[0], y), &sums, scratch);
+        const void *row = gf_row(&strip->in[0], y);
+        if (head->in.type == GF_U8)
+            sum_row_u8(row, (size_t)n, channels, sums.integer);
+        else if (head->in.type == GF_U16)
+            sum_row_u16(row, (size_t)n, channels, sums.integer);
+        else
+            sum_row_f32(row, (size_t)n, channels, sums.real, scratch);
         memcpy(gf_record(head, strip, y), &sums, head->record);
     }
 }

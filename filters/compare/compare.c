@@ -40,10 +40,7 @@ static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_err
     plan->record = sizeof(gf_compare_record);
     plan->cost = COST * (double)gf_type_bytes(plan->in.type);
     if (gf_settings_text(settings, "diff")) {
-        plan->out = plan->in;
-        plan->out.channels = 3;
-        plan->out.alpha = false;
-        plan->out.type = GF_U8;
+        plan->out = (gf_format){plan->in.width, plan->in.height, 3, GF_U8, false};
         plan->cost = DRAW_COST;
     }
     return GF_OK;
@@ -109,13 +106,22 @@ static gf_value compare_cell(const gf_plan *plan, const void *data, size_t table
     return column >= X && !all->differing ? gf_value_none() : cells[column];
 }
 
-static void compare_print_summary(const gf_plan *plan, const void *data, gf_result *result) {
+static void compare_describe(const gf_plan *plan, const void *data, gf_result *result) {
+    const gf_compare_record *all = &((const gf_comparison *)data)->all;
     char text[SECOND + 1][48];
+    result->passed = all->differing == 0;
+    gf_table *table = gf_result_add_table(result, "comparison", 1);
+    table->single = true;
+    gf_table_add_columns(table, GF_VALUE_UINT, "samples", "differing", NULL);
+    gf_table_add_columns(table, plan->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT,
+                         "largest", NULL);
+    gf_table_add_columns(table, GF_VALUE_UINT, "x", "y", NULL);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, gf_sample_value_type(plan->in.type), "first", "second", NULL);
     for (size_t column = 0; column <= SECOND; column++) {
         const gf_value value = compare_cell(plan, data, 0, 0, column);
         gf_value_format(&value, text[column], sizeof text[column]);
     }
-    const gf_compare_record *all = &((const gf_comparison *)data)->all;
     /* NaNs with different bits print alike: add the bits. */
     if (strcmp(text[FIRST], text[SECOND]) == 0) {
         snprintf(text[FIRST], sizeof text[FIRST], "nan (%08" PRIx32 ")", all->a);
@@ -132,19 +138,6 @@ static void compare_print_summary(const gf_plan *plan, const void *data, gf_resu
                            "first at x %s, y %s, channel %s: %s and %s\n",
                            text[DIFFERING], text[SAMPLES], text[LARGEST], text[X], text[Y],
                            text[CHANNEL], text[FIRST], text[SECOND]);
-}
-
-static void compare_describe(const gf_plan *plan, const void *data, gf_result *result) {
-    result->passed = ((const gf_comparison *)data)->all.differing == 0;
-    gf_table *table = gf_result_add_table(result, "comparison", 1);
-    table->single = true;
-    gf_table_add_columns(table, GF_VALUE_UINT, "samples", "differing", NULL);
-    gf_table_add_columns(table, plan->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT,
-                         "largest", NULL);
-    gf_table_add_columns(table, GF_VALUE_UINT, "x", "y", NULL);
-    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
-    gf_table_add_columns(table, gf_sample_value_type(plan->in.type), "first", "second", NULL);
-    compare_print_summary(plan, data, result);
 }
 
 static const gf_measure measure = {

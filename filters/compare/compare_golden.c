@@ -15,15 +15,6 @@ static double golden_distance(gf_type type, uint32_t a, uint32_t b) {
     return fabs((double)p - (double)q);
 }
 
-/* Encode a difference as a record stores it. */
-static uint64_t golden_distance_bits(gf_type type, double distance) {
-    uint64_t bits;
-    if (type != GF_F32)
-        return (uint64_t)distance;
-    memcpy(&bits, &distance, sizeof bits);
-    return bits;
-}
-
 static void golden_compare_row(const gf_compare_plan *plan, const unsigned char *a,
                                const unsigned char *b, gf_compare_record *record) {
     const gf_format *format = &plan->head.in;
@@ -31,8 +22,10 @@ static void golden_compare_row(const gf_compare_plan *plan, const unsigned char 
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
         const uint32_t p = gf_sample_bits(format->type, a, i),
                        q = gf_sample_bits(format->type, b, i);
-        const uint64_t bits =
-            golden_distance_bits(format->type, golden_distance(format->type, p, q));
+        const double distance = golden_distance(format->type, p, q);
+        uint64_t bits = (uint64_t)(format->type == GF_F32 ? 0 : distance); /* as in a record */
+        if (format->type == GF_F32)
+            memcpy(&bits, &distance, sizeof bits);
         if (bits > record->largest)
             record->largest = bits;
         if (p == q || bits < plan->limit)

@@ -117,9 +117,7 @@ static inline void compare_draw_reals(const float *a, const float *b, size_t n,
             max = d > max ? d : max;
         }
         const float *p = a + x * channels;
-        float luma = p[0];
-        if (channels >= 3)
-            luma = gf_luma_real(p[0], p[1], p[2]);
+        const float luma = channels >= 3 ? gf_luma_real(p[0], p[1], p[2]) : p[0];
         max = max < 1 ? max : 1;
         compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(max * 669.0),
                           compare_real_grey(luma));

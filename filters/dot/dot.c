@@ -76,14 +76,6 @@ static gf_status dot_take_rows(const gf_plan *head, void *data, const gf_rows *r
     return GF_OK;
 }
 
-/* Complete the sums of one channel or of all: squared differences and real sums. */
-static void complete(gf_dot_total *total, gf_type type) {
-    gf_u128 *integer = total->integer;
-    integer[GF_DOT_SSD] = integer[GF_DOT_AA] + integer[GF_DOT_BB] - 2 * integer[GF_DOT_AB];
-    for (uint32_t i = 0; i < GF_DOT_SUMS; i++)
-        total->real[i] = type == GF_F32 ? gf_canonical_double(total->real[i]) : (double)integer[i];
-}
-
 static gf_status dot_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_left_out *left_out = ((gf_dot_totals *)data)->left_out;
@@ -95,8 +87,13 @@ static gf_status dot_finish(const gf_plan *head, void *data, const void *state, 
             all->real[i] += channels[c].real[i];
         }
     }
-    for (uint32_t c = 0; c <= measured; c++)
-        complete(&channels[c], head->in.type);
+    for (gf_dot_total *total = channels; total <= all; total++) {
+        gf_u128 *integer = total->integer;
+        integer[GF_DOT_SSD] = integer[GF_DOT_AA] + integer[GF_DOT_BB] - 2 * integer[GF_DOT_AB];
+        for (uint32_t i = 0; i < GF_DOT_SUMS; i++)
+            total->real[i] =
+                head->in.type == GF_F32 ? gf_canonical_double(total->real[i]) : (double)integer[i];
+    }
     return GF_OK;
 }
 
@@ -112,30 +109,24 @@ static void dot_describe(const gf_plan *head, const void *data, gf_result *resul
     gf_table_add_columns(table, GF_VALUE_DOUBLE, "cosine", "mse", "psnr", NULL);
 }
 
-static double cosine(const double *sums) {
-    if (sums[GF_DOT_AA] == 0 || sums[GF_DOT_BB] == 0)
-        return (double)NAN;
-    return sums[GF_DOT_AB] / sqrt(sums[GF_DOT_AA] * sums[GF_DOT_BB]); /* 1 for equal images */
-}
-
-static double psnr(double mse, gf_type type) {
-    const double max = gf_type_max(type);
-    return mse == 0 ? (double)INFINITY : 10 * log10(max * max / mse);
-}
-
 static gf_value dot_cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
                          size_t column) {
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
+    const double *real = total->real, max = gf_type_max(head->in.type);
     const uint64_t pixels = head->in.width * head->in.height;
-    const double mse = total->real[GF_DOT_SSD] /
-                       (double)((row < measured ? pixels : pixels * measured) - total->left);
+    const uint64_t count = (row < measured ? pixels : pixels * measured) - total->left;
+    const double mse = real[GF_DOT_SSD] / (double)count;
+    const double psnr = mse == 0 ? (double)INFINITY : 10 * log10(max * max / mse);
+    const bool black = real[GF_DOT_AA] == 0 || real[GF_DOT_BB] == 0;
+    const double cosine = /* 1 for equal images */
+        black ? (double)NAN : real[GF_DOT_AB] / sqrt(real[GF_DOT_AA] * real[GF_DOT_BB]);
     const char *name = row < measured ? gf_channel_name(&head->in, (uint32_t)row) : "total";
-    return column == CHANNEL  ? gf_value_text(name)
-           : column == COSINE ? gf_value_double(gf_canonical_double(cosine(total->real)))
-           : column == MSE    ? gf_value_double(gf_canonical_double(mse))
-           : column == PSNR   ? gf_value_double(gf_canonical_double(psnr(mse, head->in.type)))
-           : head->in.type == GF_F32 ? gf_value_double(total->real[column - AB + GF_DOT_AB])
+    return column == CHANNEL         ? gf_value_text(name)
+           : column == COSINE        ? gf_value_double(gf_canonical_double(cosine))
+           : column == MSE           ? gf_value_double(gf_canonical_double(mse))
+           : column == PSNR          ? gf_value_double(gf_canonical_double(psnr))
+           : head->in.type == GF_F32 ? gf_value_double(real[column - AB + GF_DOT_AB])
                                      : gf_value_wide(total->integer[column - AB + GF_DOT_AB]);
 }
 

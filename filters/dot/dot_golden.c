@@ -36,12 +36,11 @@ gf_status gf_dot_golden(const gf_plan *head, const gf_strip *strip, gf_error *er
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         const unsigned char *a = gf_row(&strip->in[0], y), *b = gf_row(&strip->in[1], y);
         void *record = gf_record(head, strip, y);
-        for (uint32_t c = 0; c < measured; c++) {
+        for (uint32_t c = 0; c < measured; c++)
             if (head->in.type == GF_F32)
                 golden_real_row(&head->in, a, b, c, (double *)record + (size_t)c * GF_DOT_SUMS);
             else
                 golden_integer_row(&head->in, a, b, c, (uint64_t *)record + (size_t)c * GF_DOT_SSD);
-        }
     }
     return GF_OK;
 }

@@ -160,20 +160,10 @@ static void dot_f32(const float *a, const float *b, size_t n, uint32_t channels,
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
 
-static void dot_row(const gf_format *format, const void *a, const void *b, void *sums,
-                    double *lanes) {
-    const size_t n = (size_t)gf_row_samples(format);
-    if (format->type == GF_U8)
-        dot_u8(a, b, n, format->channels, sums);
-    else if (format->type == GF_U16)
-        dot_row_u16(a, b, n, format->channels, sums);
-    else
-        dot_f32(a, b, n, format->channels, sums, lanes);
-}
-
 void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                               uint32_t parts, void *scratch) {
-    const gf_format *format = &plan->in;
+    const size_t n = (size_t)gf_row_samples(&plan->in);
+    const uint32_t channels = plan->in.channels;
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
         /* All channels; measured channels come first. */
@@ -181,7 +171,13 @@ void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32
             uint64_t integer[GF_MAX_CHANNELS * GF_DOT_SSD];
             double real[GF_MAX_CHANNELS * GF_DOT_SUMS];
         } sums;
-        dot_row(format, gf_row(&strip->in[0], y), gf_row(&strip->in[1], y), &sums, scratch);
+        const void *a = gf_row(&strip->in[0], y), *b = gf_row(&strip->in[1], y);
+        if (plan->in.type == GF_U8)
+            dot_u8(a, b, n, channels, sums.integer);
+        else if (plan->in.type == GF_U16)
+            dot_row_u16(a, b, n, channels, sums.integer);
+        else
+            dot_f32(a, b, n, channels, sums.real, scratch);
         memcpy(gf_record(plan, strip, y), &sums, plan->record);
     }
 }

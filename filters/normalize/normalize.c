@@ -40,8 +40,6 @@ const gf_filter gf_normalize_filter = {
                 "input from a pipe is kept in memory. All backends produce the same bits.\n",
             .examples = "gpufilter normalize in.png out.png\n"
                         "gpufilter normalize exposure.pfm flat.pfm\n",
-            .params = NULL,
-            .param_count = 0,
             .inputs = 1,
             .makes_image = true,
             .cases = cases,
