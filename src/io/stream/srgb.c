@@ -33,13 +33,6 @@ static void srgb_multiply(srgb_integer *product, uint32_t factor, int times) {
     }
 }
 
-static int srgb_compare_integers(const srgb_integer *a, const srgb_integer *b) {
-    for (int i = LIMBS - 1; i >= 0; i--)
-        if (a->limbs[i] != b->limbs[i])
-            return a->limbs[i] < b->limbs[i] ? -1 : 1;
-    return 0;
-}
-
 /* Return whether p / q is in the linear segment: at most 0.04045. */
 static bool srgb_is_low(uint32_t p, uint32_t q) {
     return (uint64_t)p * 100000 <= (uint64_t)q * 4045;
@@ -66,7 +59,10 @@ static int srgb_compare(uint32_t p, uint32_t q, double m) {
     }
     srgb_multiply(&other, mantissa, power);
     srgb_multiply(&light, 2, power * (BITS - exponent)); /* m = mantissa / 2^(BITS - exponent) */
-    return srgb_compare_integers(&light, &other);
+    for (int i = LIMBS - 1; i >= 0; i--)
+        if (light.limbs[i] != other.limbs[i])
+            return light.limbs[i] < other.limbs[i] ? -1 : 1;
+    return 0;
 }
 
 /* ---- rounding -------------------------------------------------------------------------------- */
@@ -143,24 +139,24 @@ static gf_srgb srgb_fill(uint32_t max, float *linear, float *thresholds, uint16_
     return (gf_srgb){linear, thresholds, starts, srgb_of_bits(low), shift, low >> shift};
 }
 
-static gf_srgb srgb_u8, srgb_u16;
+static gf_srgb srgb_tables[2]; /* by gf_type */
 
 static void srgb_fill_u8(void) {
     static float linear[256], thresholds[257];
     static uint16_t starts[U8_BUCKETS];
-    srgb_u8 = srgb_fill(255, linear, thresholds, starts, U8_BITS);
+    srgb_tables[GF_U8] = srgb_fill(255, linear, thresholds, starts, U8_BITS);
 }
 
 static void srgb_fill_u16(void) {
     static float linear[65536], thresholds[65537];
     static uint16_t starts[U16_BUCKETS];
-    srgb_u16 = srgb_fill(65535, linear, thresholds, starts, U16_BITS);
+    srgb_tables[GF_U16] = srgb_fill(65535, linear, thresholds, starts, U16_BITS);
 }
 
 const gf_srgb *gf_srgb_of(gf_type type) {
     static pthread_once_t u8 = PTHREAD_ONCE_INIT, u16 = PTHREAD_ONCE_INIT;
     (void)pthread_once(type == GF_U8 ? &u8 : &u16, type == GF_U8 ? srgb_fill_u8 : srgb_fill_u16);
-    return type == GF_U8 ? &srgb_u8 : &srgb_u16;
+    return &srgb_tables[type];
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
@@ -240,23 +236,19 @@ static double icc_curve_at_half(const unsigned char *curve, size_t size) {
     return p[4] > 0.5 ? NAN : pow(p[1] / 2 + p[2], p[0]) + (function == 2 ? p[3] : p[5]);
 }
 
-/* Return whether a curve may be that of sRGB, or the power 2.2. Some profiles with sRGB in their
- * description have another one: linear (sRGB-elle-V2-g10.icc), L*, Rec. 709. */
-static bool icc_curve_is_srgb(const unsigned char *curve, size_t size) {
-    const double half = 0.2140,
-                 tolerance = 0.01; /* power 2.2: 0.2176; L*: 0.184; Rec. 709: 0.260 */
-    return fabs(icc_curve_at_half(curve, size) - half) <= tolerance;
-}
-
-/* Return whether the description of a profile names sRGB, and its curve may be that of sRGB. */
+/* Return whether the description of a profile names sRGB, and its curves may be those of sRGB or
+ * the power 2.2. Some profiles with sRGB in their description have another one: linear
+ * (sRGB-elle-V2-g10.icc), L*, Rec. 709. */
 static bool icc_is_srgb(const unsigned char *icc, size_t size) {
     static const char *const curves[] = {"rTRC", "kTRC"};
+    const double half = 0.2140,
+                 tolerance = 0.01; /* power 2.2: 0.2176; L*: 0.184; Rec. 709: 0.260 */
     size_t length;
     const unsigned char *tag = icc_find(icc, size, "desc", &length);
     bool is_srgb = tag && icc_describes_srgb(tag, length);
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
-        if ((tag = icc_find(icc, size, curves[i], &length)) && !icc_curve_is_srgb(tag, length))
-            is_srgb = false;
+        if ((tag = icc_find(icc, size, curves[i], &length)))
+            is_srgb &= fabs(icc_curve_at_half(tag, length) - half) <= tolerance;
     return is_srgb;
 }
 
