@@ -134,9 +134,10 @@ static void axis_sum_describe(const gf_plan *head, const void *data, gf_result *
     table->chart = GF_CHART_LINES;
     table->curves = 1;
     table->x_label = plan->columns ? "column x (pixels)" : "row y (pixels)";
-    table->y_label = plan->mean      ? plan->columns ? "mean of the column" : "mean of the row"
-                     : plan->columns ? "sum over the column"
-                                     : "sum over the row";
+    if (plan->mean)
+        table->y_label = plan->columns ? "mean of the column" : "mean of the row";
+    else
+        table->y_label = plan->columns ? "sum over the column" : "sum over the row";
     gf_table_add_columns(table, GF_VALUE_UINT, plan->columns ? "x" : "y", NULL);
     for (uint32_t c = 0; c < measured; c++)
         gf_table_add_columns(table, plan->mean ? GF_VALUE_DOUBLE : type,
@@ -159,8 +160,7 @@ static gf_value axis_sum_cell(const gf_plan *head, const void *data, size_t tabl
         const uint64_t i = row * sums->channels + column - 1;
         const gf_sum sum = sums->sums[i];
         const uint64_t length = plan->columns ? head->in.height : head->in.width;
-        const uint64_t count =
-            length - (sums->left ? sums->left[i] : 0); /* none: the mean is NaN */
+        const uint64_t count = length - (sums->left ? sums->left[i] : 0);
         if (plan->mean)
             return gf_value_double(count == 0 ? (double)NAN
                                    : real     ? gf_canonical_double(sum.real / (double)count)

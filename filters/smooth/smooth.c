@@ -127,25 +127,9 @@ static double smooth_brightness(const gf_smooth_plan *plan, uint64_t length) {
     return plan->gain * (tile == 2 ? 2 * w : w + 2 * w * w);
 }
 
-/* Set the factor of a flat area and the advice against clipping. */
-static void smooth_set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
-    gf_plan *head = &plan->head;
-    const bool keep = gf_settings_flag(settings, "keep-brightness");
-    head->brightness = 1;
-    if (plan->axis != GF_SMOOTH_Y)
-        head->brightness *= smooth_brightness(plan, head->in.width);
-    if (plan->axis != GF_SMOOTH_X)
-        head->brightness *= smooth_brightness(plan, head->in.height);
-    if (!keep && (plan->gain <= 1 || !gf_settings_given(settings, "gain")))
-        head->advice = "--keep-brightness avoids it";
-    else
-        head->advice =
-            keep ? "a lower --gain avoids it" : "--keep-brightness and --gain 1 avoid it";
-}
-
 static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_smooth_plan *plan = (gf_smooth_plan *)head;
-    uint64_t stages = gf_settings_list(settings, "stages");
+    const uint64_t stages = gf_settings_list(settings, "stages");
     plan->axis = (gf_smooth_axis)gf_settings_choice(settings, "axis");
     const bool enhance = stages & 1, blur = stages & 2;
     plan->smooth = stages & 4;
@@ -154,12 +138,11 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->weight = gf_settings_float(settings, "weight");
     const bool keep = gf_settings_flag(settings, "keep-brightness");
     plan->keep_brightness = keep && plan->smooth;
-    if (!enhance)
-        plan->gain = 1;
-    else if (gf_settings_given(settings, "gain"))
-        plan->gain = gf_settings_float(settings, "gain");
-    else
-        plan->gain = keep ? 1 : DEFAULT_GAIN;
+    const bool given = gf_settings_given(settings, "gain");
+    plan->gain = !enhance ? 1
+                 : given  ? gf_settings_float(settings, "gain")
+                 : keep   ? 1
+                          : DEFAULT_GAIN;
     plan->inner_factor = plan->end_factor = 1;
     if (plan->keep_brightness) {
         if (!(plan->weight >= MIN_WEIGHT_KEPT))
@@ -171,7 +154,13 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
     }
-    smooth_set_brightness(settings, plan);
+    /* The factor of a flat area, and the advice against clipping. */
+    head->brightness = plan->axis == GF_SMOOTH_Y ? 1 : smooth_brightness(plan, head->in.width);
+    if (plan->axis != GF_SMOOTH_X)
+        head->brightness *= smooth_brightness(plan, head->in.height);
+    head->advice = keep                      ? "a lower --gain avoids it"
+                   : given && plan->gain > 1 ? "--keep-brightness and --gain 1 avoid it"
+                                             : "--keep-brightness avoids it";
     plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
@@ -182,8 +171,8 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
 
 static gf_status smooth_effective(const gf_plan *plan, gf_settings *settings, gf_error *error) {
     char text[40];
-    const gf_value gain = {.type = GF_VALUE_FLOAT,
-                           .real = (double)((const gf_smooth_plan *)plan)->gain};
+    const double number = (double)((const gf_smooth_plan *)plan)->gain;
+    const gf_value gain = {.type = GF_VALUE_FLOAT, .real = number};
     gf_value_format(&gain, text, sizeof text);
     return gf_settings_set(settings, "gain", text, error);
 }

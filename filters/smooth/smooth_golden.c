@@ -29,14 +29,10 @@ void gf_smooth_golden_blur(const float *in, float *out, uint64_t n, uint32_t rad
 void gf_smooth_golden_smooth(const float *in, float *out, uint64_t n, float weight) {
     for (uint64_t i = 0; i < n; i++) {
         float t = in[i];
-        if (i > 0) {
-            t = t + in[i - 1];
-            t = t * weight;
-        }
-        if (i < n - 1) {
-            t = t + in[i + 1];
-            t = t * weight;
-        }
+        if (i > 0)
+            t = (t + in[i - 1]) * weight;
+        if (i < n - 1)
+            t = (t + in[i + 1]) * weight;
         out[i] = t;
     }
 }

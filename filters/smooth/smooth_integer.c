@@ -9,17 +9,6 @@
 /* Max numerator and denominator of a weight p / q: taps p, 2p + q and so on must fit in 8 bits. */
 #define MAX_TAP 255
 
-/* Bound the difference between the integer form and the chain. The chain rounds at most 2*radius +
- * 7 times: the gain, 2*radius additions, the division, two additions and two products, and the
- * factor. All terms are >= 0: each rounding error is at most 2^-24 of the value. Evaluating the
- * form in binary32 rounds fewer than 8 times, including its constants, which are computed in
- * binary64; the fraction p / q is within 2^-24 of the weight. Values above 256 do not matter: both
- * are stored as 255. */
-static float smooth_tie_margin(uint32_t radius) {
-    const double roundings = 2.0 * radius + 1 + 6 + 8;
-    return (float)(256 * roundings / 16777216 * 1.01);
-}
-
 /* Is w the binary32 number nearest to a small fraction p / q? */
 static bool smooth_is_fraction(float w, uint32_t *p, uint32_t *q) {
     for (*q = 1; *q <= MAX_TAP; (*q)++) {
@@ -41,7 +30,14 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
         return integer;
     integer.radius = radius;
     integer.reach = radius + plan->smooth;
-    integer.tie_margin = smooth_tie_margin(radius);
+    /* Bound the difference between the integer form and the chain. The chain rounds at most
+     * 2*radius + 7 times: the gain, 2*radius additions, the division, two additions and two
+     * products, and the factor. All terms are >= 0: each rounding error is at most 2^-24 of the
+     * value. Evaluating the form in binary32 rounds fewer than 8 times, including its constants,
+     * which are computed in binary64; the fraction p / q is within 2^-24 of the weight. Values
+     * above 256 do not matter: both are stored as 255. */
+    const double roundings = 2.0 * radius + 1 + 6 + 8;
+    integer.tie_margin = (float)(256 * roundings / 16777216 * 1.01);
     const double mean = (double)plan->gain / (2 * radius + 1);
     uint32_t p = 0, q = 1; /* taps of the means: p, p, q; one mean without the smooth stage */
     if (!plan->smooth) {

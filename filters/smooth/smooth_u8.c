@@ -30,11 +30,10 @@ const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
     const gf_smooth_integer *integer = &plan->integer;
     if (integer->form != GF_SMOOTH_TAPS || integer->reach != 3)
         return NULL;
-    for (size_t i = 0; i < sizeof exact_forms / sizeof exact_forms[0]; i++) {
+    for (size_t i = 0; i < sizeof exact_forms / sizeof exact_forms[0]; i++)
         if (memcmp(integer->tap, exact_forms[i].seven.tap, 7) == 0 &&
             fabs((double)integer->scale / exact_forms[i].scale - 1) < SCALE_TOLERANCE)
             return &exact_forms[i].seven;
-    }
     return NULL;
 }
 
@@ -211,25 +210,20 @@ static void smooth_slide_sums(const gf_smooth_u8 *u8, const gf_rows *in, size_t 
                     gf_row(in, y - r) + x, n);
 }
 
-/* Compute the sums that row s needs before smooth_slide_sums adds its last one. */
-static void smooth_begin_sums(const gf_smooth_u8 *u8, const gf_rows *in, size_t x, size_t n,
-                              uint64_t s) {
-    const uint64_t r = u8->plan->radius, y0 = s - u8->plan->smooth;
-    memset(smooth_sums_at(u8, y0), 0, n * sizeof(uint16_t));
-    for (uint64_t y = y0 - r; y <= y0 + r; y++)
-        u8->simd->add(smooth_sums_at(u8, y0), gf_row(in, y) + x, n);
-    if (y0 < s)
-        smooth_slide_sums(u8, in, x, n, y0);
-}
-
 uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *u8, const gf_rows *in, const gf_rows *out,
                               size_t x, size_t n, uint64_t s, uint64_t e) {
     const gf_smooth_plan *plan = u8->plan;
     const uint64_t reach = plan->integer.reach, side = plan->smooth;
     const ptrdiff_t step = (ptrdiff_t)in->stride;
     const gf_smooth_distance next_row = {(2 * reach + 1) * in->stride, out->stride};
-    if (!u8->use_seven)
-        smooth_begin_sums(u8, in, x, n, s);
+    if (!u8->use_seven) { /* the sums before the last one of row s, which smooth_slide_sums adds */
+        const uint64_t r = plan->radius, y0 = s - side;
+        memset(smooth_sums_at(u8, y0), 0, n * sizeof(uint16_t));
+        for (uint64_t y = y0 - r; y <= y0 + r; y++)
+            u8->simd->add(smooth_sums_at(u8, y0), gf_row(in, y) + x, n);
+        if (y0 < s)
+            smooth_slide_sums(u8, in, x, n, y0);
+    }
     for (uint64_t y = s; y < e; y++) {
         const uint8_t *first = gf_row(in, y - reach) + x;
         uint8_t *dst = gf_row(out, y) + x;
