@@ -55,59 +55,47 @@ static inline void gf_put_little64(unsigned char *p, uint64_t v) {
     memcpy(p, &v, sizeof v);
 }
 
-static inline void gf_swap16(unsigned char *out, const unsigned char *in, uint64_t count) {
-    typedef uint16_t lanes __attribute__((vector_size(16)));
-    enum { UNROLL = 4 }; /* vectors per iteration */
-    uint64_t i = 0;
-    for (; i + UNROLL * sizeof(lanes) / 2 <= count; i += UNROLL * sizeof(lanes) / 2) {
-        lanes v[UNROLL];
-        memcpy(v, in + 2 * i, sizeof v);
-        for (int k = 0; k < UNROLL; k++)
-            v[k] = v[k] << 8 | v[k] >> 8;
-        memcpy(out + 2 * i, v, sizeof v);
-    }
-    for (; i < count; i++) {
-        uint16_t v;
-        memcpy(&v, in + 2 * i, sizeof v);
-        v = __builtin_bswap16(v);
-        memcpy(out + 2 * i, &v, sizeof v);
-    }
-}
-
-static inline void gf_swap32(unsigned char *out, const unsigned char *in, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t v;
-        memcpy(&v, in + 4 * i, sizeof v);
-        v = __builtin_bswap32(v);
-        memcpy(out + 4 * i, &v, sizeof v);
-    }
-}
-
-static inline void gf_swap64(unsigned char *out, const unsigned char *in, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t v;
-        memcpy(&v, in + 8 * i, sizeof v);
-        v = __builtin_bswap64(v);
-        memcpy(out + 8 * i, &v, sizeof v);
-    }
-}
-
 /* Convert samples of 1, 2, 4 or 8 bytes from the given byte order to native order, or back. The
  * payload of a NaN is preserved. dst == src is allowed; any other overlap is not. No alignment is
  * required. */
 static inline void gf_copy_order(void *dst, const void *src, uint64_t count, size_t bytes,
                                  bool little) {
+    typedef uint16_t lanes __attribute__((vector_size(16)));
+    enum { UNROLL = 4, STEP = UNROLL * sizeof(lanes) / 2 }; /* vectors and samples per iteration */
     unsigned char *out = (unsigned char *)dst;
     const unsigned char *in = (const unsigned char *)src;
+    uint64_t i = 0;
     if (bytes == 1 || little == gf_host_is_little()) {
         if (dst != src)
             memcpy(dst, src, (size_t)(count * bytes));
     } else if (bytes == 2) {
-        gf_swap16(out, in, count);
+        for (; i + STEP <= count; i += STEP) {
+            lanes v[UNROLL];
+            memcpy(v, in + 2 * i, sizeof v);
+            for (int k = 0; k < UNROLL; k++)
+                v[k] = v[k] << 8 | v[k] >> 8;
+            memcpy(out + 2 * i, v, sizeof v);
+        }
+        for (; i < count; i++) {
+            uint16_t v;
+            memcpy(&v, in + 2 * i, sizeof v);
+            v = __builtin_bswap16(v);
+            memcpy(out + 2 * i, &v, sizeof v);
+        }
     } else if (bytes == 4) {
-        gf_swap32(out, in, count);
+        for (; i < count; i++) {
+            uint32_t v;
+            memcpy(&v, in + 4 * i, sizeof v);
+            v = __builtin_bswap32(v);
+            memcpy(out + 4 * i, &v, sizeof v);
+        }
     } else {
-        gf_swap64(out, in, count);
+        for (; i < count; i++) {
+            uint64_t v;
+            memcpy(&v, in + 8 * i, sizeof v);
+            v = __builtin_bswap64(v);
+            memcpy(out + 8 * i, &v, sizeof v);
+        }
     }
 }
 

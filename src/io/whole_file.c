@@ -92,24 +92,16 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     options = options ? options : &defaults;
     if (!path || !format || !pixels || !pixels->data)
         return gf_fail(error, GF_USAGE, "gf_save_file: an argument is NULL");
-    gf_status status = gf_check_options(NULL, options, error);
-    if (!status)
-        status = gf_format_check(format, "memory", error);
-    if (!status)
-        status = gf_pixels_check("memory", "image", format, *pixels, error);
-    if (status)
-        return status;
     gf_format stored = *format;
+    gf_status status = gf_check_options(NULL, options, error);
     stored.type = gf_depth_type(options->write.depth, format->type);
-    status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error);
-    if (status)
+    if (status || (status = gf_format_check(format, "memory", error)) ||
+        (status = gf_pixels_check("memory", "image", format, *pixels, error)) ||
+        (status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error)))
         return status;
-    status = gf_convert_sink(&sink, format, &stored, false, false, error);
-    if (!status)
-        status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error);
-    if (!status)
-        status = sink->ops->finish(sink, NULL, error);
-    if (!status)
+    if (!(status = gf_convert_sink(&sink, format, &stored, false, false, error)) &&
+        !(status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error)) &&
+        !(status = sink->ops->finish(sink, NULL, error)))
         status = gf_output_commit(sink->output, error);
     sink->ops->close(sink);
     return status;

@@ -70,12 +70,11 @@ static size_t input_read_stream(FILE *file, unsigned char *data, size_t size, in
 }
 
 gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
-    struct stat info;
-    int cause;
-    bool standard = strcmp(path, "-") == 0;
+    const bool standard = strcmp(path, "-") == 0;
     const char *name = standard ? "standard input" : path;
-    *input = (gf_input){0};
-    input->name = strdup(name);
+    struct stat info;
+    int cause = 0;
+    *input = (gf_input){.name = strdup(name)};
     if (!input->name)
         return gf_fail_memory(error, name, strlen(name) + 1, "its name");
     input->file = standard ? stdin : fopen(path, "rbe");
@@ -89,25 +88,18 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
         gf_fail(error, GF_FAILED, "%s: is a directory; name an image file", name);
         goto failed;
     }
-    if (!standard) {
-        /* Failure is harmless. The buffer is allocated here because glibc ignores the size if the
-         * pointer is NULL and reads 4 KiB at a time: 1 to 3 % of a run. */
-        input->buffer = malloc(BUFFER_BYTES);
-        if (input->buffer)
-            (void)setvbuf(input->file, input->buffer, _IOFBF, BUFFER_BYTES);
-    }
+    /* Failure is harmless. The buffer is allocated here because glibc ignores the size if the
+     * pointer is NULL and reads 4 KiB at a time: 1 to 3 % of a run. */
+    if (!standard && (input->buffer = malloc(BUFFER_BYTES)))
+        (void)setvbuf(input->file, input->buffer, _IOFBF, BUFFER_BYTES);
     /* Offsets are relative to the start of the input. Standard input that another process has
      * already read from is treated as a pipe. */
-    if (S_ISREG(info.st_mode) && ftello(input->file) == 0) {
-        input->regular = true;
-        input->size = (uint64_t)info.st_size;
-    }
+    input->regular = S_ISREG(info.st_mode) && ftello(input->file) == 0;
+    input->size = input->regular ? (uint64_t)info.st_size : 0;
     input->head_size = input_read_stream(input->file, input->head, GF_PEEK, &cause);
-    if (cause != 0) {
-        gf_input_fail_read(input, cause, error);
-        goto failed;
-    }
-    return GF_OK;
+    if (cause == 0)
+        return GF_OK;
+    gf_input_fail_read(input, cause, error);
 
 failed:
     gf_input_close(input);
@@ -132,14 +124,10 @@ gf_status gf_input_open_memory(gf_input *input, const void *data, size_t size, c
 
 gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error) {
     unsigned char *bytes = data;
-    size_t peeked = input->head_size - input->head_used;
+    const size_t held = input->head_size - input->head_used, peeked = held < size ? held : size;
     int cause;
-    if (peeked > size)
-        peeked = size;
-    if (peeked != 0) {
-        memcpy(bytes, input->head + input->head_used, peeked);
-        input->head_used += peeked;
-    }
+    memcpy(bytes, input->head + input->head_used, peeked);
+    input->head_used += peeked;
     *got = peeked + input_read_stream(input->file, bytes + peeked, size - peeked, &cause);
     input->offset += *got;
     return cause != 0 ? gf_input_fail_read(input, cause, error) : GF_OK;
@@ -179,18 +167,14 @@ int gf_input_byte(gf_input *input) {
 gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,
                            gf_error *error) {
     unsigned char *bytes = data;
-    while (size != 0) {
-        ssize_t got = pread(fileno(input->file), bytes, size, (off_t)offset);
-        if (got < 0) {
-            if (errno == EINTR)
-                continue;
+    for (size_t done = 0; done < size;) {
+        const ssize_t got =
+            pread(fileno(input->file), bytes + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno != EINTR)
             return gf_input_fail_read(input, errno, error);
-        }
         if (got == 0)
             return gf_fail_short(input->name, error);
-        bytes += got;
-        size -= (size_t)got;
-        offset += (uint64_t)got;
+        done += got > 0 ? (size_t)got : 0;
     }
     return GF_OK;
 }

@@ -351,19 +351,15 @@ static gf_status output_create_temporary(gf_output *output, mode_t mode, gf_erro
 
 /* ---- creating the file ----------------------------------------------------------------------- */
 
-/* Set proc_path, which linkat needs. Return false unless /proc is that of this process. */
-static bool output_find_proc_path(gf_output *output) {
-    struct stat file, linked;
-    snprintf(output->proc_path, sizeof output->proc_path, "/proc/self/fd/%d", output->fd);
-    return fstat(output->fd, &file) == 0 && stat(output->proc_path, &linked) == 0 &&
-           file.st_dev == linked.st_dev && file.st_ino == linked.st_ino;
-}
-
 static gf_status output_create(gf_output *output, mode_t mode, gf_error *error) {
+    struct stat file, linked;
     /* Replacing a file requires a temporary name. If that is impossible, fail now. */
     const bool refused = output->replaces && output_check_temporary(output) != 0;
     output->fd = refused ? -1 : open(output->directory_path, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-    if (output->fd >= 0 && output_find_proc_path(output))
+    /* linkat needs proc_path: /proc must be that of this process. */
+    snprintf(output->proc_path, sizeof output->proc_path, "/proc/self/fd/%d", output->fd);
+    if (output->fd >= 0 && fstat(output->fd, &file) == 0 && stat(output->proc_path, &linked) == 0 &&
+        file.st_dev == linked.st_dev && file.st_ino == linked.st_ino)
         return GF_OK;
     if (output->fd >= 0)
         (void)close(output->fd);
@@ -433,17 +429,6 @@ static gf_status output_resolve_target(gf_output *output, bool exists, gf_error 
                                   : gf_fail_memory(error, path, strlen(path) + 1, "its path");
 }
 
-/* Return whether standard output or standard error is redirected to this file. Replacing the file
- * would lose the text printed to it. */
-static bool output_is_standard_stream(const struct stat *info) {
-    struct stat standard;
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fstat(fd, &standard) == 0 && standard.st_dev == info->st_dev &&
-            standard.st_ino == info->st_ino)
-            return true;
-    return false;
-}
-
 static gf_status output_copy_target_access(gf_output *output, const struct stat *info,
                                            gf_error *error) {
     if (output_copy_access(output, output->target, info) == 0)
@@ -454,16 +439,20 @@ static gf_status output_copy_target_access(gf_output *output, const struct stat 
 
 static gf_status output_open_path(gf_output *output, bool named, gf_error *error) {
     const char *path = output->name;
-    struct stat info, directory;
+    struct stat info, standard, directory;
     bool exists = stat(path, &info) == 0;
     if (!exists && errno != ENOENT)
         return gf_fail(error, GF_FAILED, "%s: cannot open: %s", path, strerror(errno));
     if (exists && !S_ISREG(info.st_mode))
         return output_open_special(output, &info, error);
-    if (exists && output_is_standard_stream(&info))
-        return gf_fail(
-            error, GF_USAGE,
-            "%s: standard output or standard error is redirected to it; name another file", path);
+    /* Replacing the file of a standard stream would lose the text printed to it. */
+    for (int fd = STDOUT_FILENO; exists && fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &standard) == 0 && standard.st_dev == info.st_dev &&
+            standard.st_ino == info.st_ino)
+            return gf_fail(
+                error, GF_USAGE,
+                "%s: standard output or standard error is redirected to it; name another file",
+                path);
     if (exists && !output->force)
         return output_fail_exists(output, error);
     gf_status status = output_resolve_target(output, exists, error);
@@ -610,42 +599,37 @@ gf_status gf_output_prepare(gf_output *output, gf_error *error) {
 
 /* ---- parts of a file that another process created -------------------------------------------- */
 
-static gf_status output_open_part(gf_output *output, const char *temporary, gf_error *error) {
-    output->joined = true;
-    output->temporary = strdup(temporary);
-    if (!output->temporary)
-        return gf_fail_memory(error, output->name, strlen(temporary) + 1, "its path");
-    /* If the creating process is killed, the signal handlers of the others remove the file. */
-    output->slot = gf_temporary_add(temporary);
-    if (output->slot >= 0)
-        gf_temporary_made(output->slot);
-    /* Not for reading: with read access, NFS may write back a whole page although this process
-     * changed only some of its bytes, and overwrite those of another process. */
-    output->fd = open(temporary, O_WRONLY | O_CLOEXEC);
-    if (output->fd < 0 && errno == ENOENT)
-        return gf_fail(
-            error, GF_FAILED,
-            "%s: cannot find the temporary file of another process: its directory must be on "
-            "a file system that all machines share",
-            output->name);
-    if (output->fd < 0)
-        return gf_fail(error, GF_FAILED, "%s: cannot open %s: %s", output->name, temporary,
-                       strerror(errno));
-    return GF_OK;
-}
-
 gf_status gf_output_join(const char *path, const char *temporary, gf_output **joined,
                          gf_error *error) {
     gf_output *output = output_new(path, error);
     *joined = NULL;
     if (!output)
         return GF_FAILED;
-    const gf_status status = output_open_part(output, temporary, error);
-    if (status)
-        gf_output_close(output);
-    else
+    output->joined = true;
+    output->temporary = strdup(temporary);
+    /* If the creating process is killed, the signal handlers of the others remove the file. */
+    output->slot = gf_temporary_add(temporary);
+    if (output->slot >= 0)
+        gf_temporary_made(output->slot);
+    /* Not for reading: with read access, NFS may write back a whole page although this process
+     * changed only some of its bytes, and overwrite those of another process. */
+    output->fd = output->temporary ? open(temporary, O_WRONLY | O_CLOEXEC) : -1;
+    if (output->fd >= 0) {
         *joined = output;
-    return status;
+        return GF_OK;
+    }
+    if (!output->temporary)
+        gf_set_memory_error(error, path, strlen(temporary) + 1, "its path");
+    else if (errno == ENOENT)
+        (void)gf_fail(
+            error, GF_FAILED,
+            "%s: cannot find the temporary file of another process: its directory must be on "
+            "a file system that all machines share",
+            path);
+    else
+        (void)gf_fail(error, GF_FAILED, "%s: cannot open %s: %s", path, temporary, strerror(errno));
+    gf_output_close(output);
+    return GF_FAILED;
 }
 
 /* ---- naming; functions return 0 or an errno -------------------------------------------------- */
@@ -806,20 +790,6 @@ static int output_is_unmodified(const gf_output *output) {
            info.st_mtim.tv_nsec == committed->st_mtim.tv_nsec;
 }
 
-/* Restore the state before the commit. Return false if the output stays. */
-static bool output_roll_back(gf_output *output) {
-    const commit_state state = output->state;
-    const int unmodified = state == COMMIT_NONE ? 0 : output_is_unmodified(output);
-    output->state = COMMIT_NONE;
-    if (unmodified == 0)
-        return true;
-    if (unmodified > 0 && state == COMMIT_NEW)
-        return unlink(output->target) == 0;
-    if (unmodified > 0 && state == COMMIT_EXCHANGED)
-        return output_rename_flags(output->temporary, output->target, RENAME_EXCHANGE) == 0;
-    return false;
-}
-
 /* Append text to the message of an error. */
 static void output_extend_message(gf_error *error, const char *before, const char *name,
                                   const char *after) {
@@ -830,19 +800,21 @@ static void output_extend_message(gf_error *error, const char *before, const cha
     error->cause = previous.cause;
 }
 
-static void output_roll_back_all(gf_output *const *outputs, size_t count, gf_error *error) {
-    while (count > 0) {
-        gf_output *output = outputs[--count];
-        const bool exchanged = output->state == COMMIT_EXCHANGED;
-        if (output_roll_back(output))
-            continue;
-        output_extend_message(error, "", output->name, " was already written");
-        if (!exchanged)
-            continue;
-        /* Keep the only copy of the replaced file. */
-        output_extend_message(error, "the file that it replaced is now ", output->temporary, "");
-        output_unregister_temporary(output);
-    }
+/* Restore the state before the commit. */
+static void output_roll_back(gf_output *output, gf_error *error) {
+    const commit_state state = output->state;
+    const int unmodified = state == COMMIT_NONE ? 0 : output_is_unmodified(output);
+    output->state = COMMIT_NONE;
+    if (unmodified == 0 || (unmodified > 0 && state == COMMIT_NEW && unlink(output->target) == 0) ||
+        (unmodified > 0 && state == COMMIT_EXCHANGED &&
+         output_rename_flags(output->temporary, output->target, RENAME_EXCHANGE) == 0))
+        return;
+    output_extend_message(error, "", output->name, " was already written");
+    if (state != COMMIT_EXCHANGED)
+        return;
+    /* Keep the only copy of the replaced file. */
+    output_extend_message(error, "the file that it replaced is now ", output->temporary, "");
+    output_unregister_temporary(output);
 }
 
 gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *error) {
@@ -853,8 +825,8 @@ gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *e
     gf_block_signals(&before);
     for (; committed < count && !status; committed += !status)
         status = output_commit_one(outputs[committed], committed + 1 < count, error);
-    if (status)
-        output_roll_back_all(outputs, committed, error);
+    while (status && committed > 0)
+        output_roll_back(outputs[--committed], error);
     for (size_t i = 0; i < count; i++) {
         gf_output *output = outputs[i];
         const char *temporary = output->joined ? NULL : output->temporary;

@@ -46,22 +46,20 @@ void gf_temporary_abandon(void) {
 }
 
 int gf_temporary_add(const char *path) {
-    size_t size = strlen(path) + 1;
-    if (size > PATH_MAX)
-        return -1;
-    for (int i = 0; i < SLOTS; i++) {
+    const size_t size = strlen(path) + 1;
+    for (int i = 0; size <= PATH_MAX && i < SLOTS; i++) {
         uintptr_t none = 0;
-        if (atomic_load(&slots[i].owner) == 0 &&
-            atomic_compare_exchange_strong(&slots[i].owner, &none, temporary_this_thread())) {
-            /* Test after claiming the slot: a handler that starts later finds the slot. */
-            if (temporary_is_process_ending()) {
-                atomic_store(&slots[i].owner, 0);
-                gf_temporary_abandon();
-            }
-            memcpy(slots[i].path, path, size);
-            atomic_store(&slots[i].stage, CREATING);
-            return i;
+        if (atomic_load(&slots[i].owner) != 0 ||
+            !atomic_compare_exchange_strong(&slots[i].owner, &none, temporary_this_thread()))
+            continue;
+        /* Test after claiming the slot: a handler that starts later finds the slot. */
+        if (temporary_is_process_ending()) {
+            atomic_store(&slots[i].owner, 0);
+            gf_temporary_abandon();
         }
+        memcpy(slots[i].path, path, size);
+        atomic_store(&slots[i].stage, CREATING);
+        return i;
     }
     return -1;
 }
