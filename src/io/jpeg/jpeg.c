@@ -464,17 +464,6 @@ static void source_describe(jpeg_source *source) {
              sampling, jpeg->progressive_mode ? ", progressive" : "", pages);
 }
 
-static gf_status source_open(jpeg_source *source, gf_error *error) {
-    gf_status status = source_read_header(source, error);
-    if (!status && source->base.pages && source->limits.page > 1)
-        status = source_open_page(source, error);
-    if (status || (status = source_set_format(source, error)) ||
-        (status = source_add_parts(source, error)) || (status = source_start(source, error)))
-        return status;
-    source_describe(source);
-    return GF_OK;
-}
-
 static gf_status jpeg_source_open(const gf_input *input, const gf_limits *limits,
                                   gf_source **opened, gf_error *error) {
     static const gf_source_ops ops = {
@@ -485,12 +474,16 @@ static gf_status jpeg_source_open(const gf_input *input, const gf_limits *limits
     source->input = *input;
     source->limits = *limits;
     source->jpeg.err = jpeg_errors_init(&source->errors, input->name);
-    const gf_status status = source_open(source, error);
-    if (status) {
+    gf_status status = source_read_header(source, error);
+    if (!status && source->base.pages && source->limits.page > 1)
+        status = source_open_page(source, error);
+    if (status || (status = source_set_format(source, error)) ||
+        (status = source_add_parts(source, error)) || (status = source_start(source, error))) {
         source->input = (gf_input){0}; /* still owned by the caller */
         source_close(&source->base);
         return status;
     }
+    source_describe(source);
     *opened = &source->base;
     return GF_OK;
 }

@@ -242,28 +242,6 @@ static size_t chunk_skip(const gf_chunk *chunk, size_t from, size_t extra) {
     return at <= chunk->size ? at : 0;
 }
 
-/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes, and append a NUL. Return NULL if it
- * is damaged or too large, or if memory is short, which metadata records. */
-static unsigned char *chunk_inflate(gf_metadata *metadata, const unsigned char *data, size_t size,
-                                    size_t *inflated) {
-    for (size_t capacity = 1 << 16; capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
-        unsigned char *out = malloc(capacity);
-        uLongf got = capacity - 1;
-        const int result = out ? uncompress(out, &got, data, size) : Z_MEM_ERROR;
-        if (result == Z_OK) {
-            out[got] = '\0';
-            *inflated = got;
-            return out;
-        }
-        free(out);
-        if (result == Z_MEM_ERROR)
-            metadata->missing = capacity;
-        if (result != Z_BUF_ERROR)
-            break;
-    }
-    return NULL;
-}
-
 /* Return the offset of the profile of an iCCP chunk or of the text of another one, and whether it
  * is compressed. Return 0 if the chunk is too short, or compressed in an unknown way. */
 static size_t chunk_payload_offset(const gf_chunk *chunk, bool *packed) {
@@ -277,16 +255,31 @@ static size_t chunk_payload_offset(const gf_chunk *chunk, bool *packed) {
     return at;
 }
 
-/* Return the profile of an iCCP chunk or the text of another one, decompressed; the caller frees
- * it. NULL as above. */
+/* Return the profile of an iCCP chunk or the text of another one, decompressed to at most
+ * GF_DEFAULT_MAX_CHUNK bytes, with a NUL; the caller frees it. Return NULL if it is damaged or too
+ * large, or if memory is short, which metadata records. */
 static unsigned char *chunk_payload(gf_metadata *metadata, const gf_chunk *chunk, size_t *size) {
     bool packed;
-    const size_t at = chunk_payload_offset(chunk, &packed);
-    if (!at)
-        return NULL;
-    *size = chunk->size - at;
-    return packed ? chunk_inflate(metadata, chunk->data + at, *size, size)
-                  : metadata_copy(metadata, chunk->data + at, *size);
+    const size_t at = chunk_payload_offset(chunk, &packed), left = chunk->size - at;
+    *size = left;
+    if (at && !packed)
+        return metadata_copy(metadata, chunk->data + at, left);
+    for (size_t capacity = 1 << 16; at && capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
+        unsigned char *out = malloc(capacity);
+        uLongf got = capacity - 1;
+        const int result = out ? uncompress(out, &got, chunk->data + at, left) : Z_MEM_ERROR;
+        if (result == Z_OK) {
+            out[got] = '\0';
+            *size = got;
+            return out;
+        }
+        free(out);
+        if (result == Z_MEM_ERROR)
+            metadata->missing = capacity;
+        if (result != Z_BUF_ERROR)
+            break;
+    }
+    return NULL;
 }
 
 gf_resolution gf_resolution_of_metre(double x, double y) {
@@ -558,9 +551,7 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
         memcpy(resolution, item->data, sizeof *resolution);
         return true;
     }
-    if (phys)
-        *resolution = chunk_resolution(phys);
-    if (phys && resolution->unit)
+    if (phys && (*resolution = chunk_resolution(phys)).unit)
         return true;
     gf_ifd ifd;
     return exif && gf_exif_open(&ifd, exif) && gf_exif_resolution(&ifd, ifd.first, resolution);

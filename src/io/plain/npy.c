@@ -92,15 +92,6 @@ static bool npy_parse_string(const char **at, char word[NPY_MAX_WORD]) {
     return true;
 }
 
-static bool npy_parse_bool(const char **at, bool *value) {
-    npy_skip_space(at);
-    *value = strncmp(*at, "True", 4) == 0;
-    if (!*value && strncmp(*at, "False", 5) != 0)
-        return false;
-    *at += *value ? 4 : 5;
-    return true;
-}
-
 /* Parse a tuple of numbers. A tuple of one number has a comma. */
 static bool npy_parse_shape(const char **at, npy_array *array) {
     bool comma = true;
@@ -130,7 +121,12 @@ static bool npy_parse_value(const char **at, const char *key, npy_array *array) 
     }
     if (strcmp(key, "fortran_order") == 0 && !array->has_order) {
         array->has_order = true;
-        return npy_parse_bool(at, &array->fortran_order);
+        npy_skip_space(at);
+        const char *word = strncmp(*at, "True", 4) == 0 ? "True" : "False";
+        array->fortran_order = *word == 'T';
+        const bool found = strncmp(*at, word, strlen(word)) == 0;
+        *at += found ? strlen(word) : 0;
+        return found;
     }
     if (strcmp(key, "shape") == 0 && !array->has_shape) {
         array->has_shape = true;

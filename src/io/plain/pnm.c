@@ -169,11 +169,20 @@ static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fi
                    key);
 }
 
-static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *error) {
+static gf_status pam_read_header(gf_plain_source *source, gf_error *error) {
+    static const struct {
+        const char *name;
+        uint64_t depth, max;
+    } tuples[] = {{"GRAYSCALE", 1, 65535}, {"GRAYSCALE_ALPHA", 2, 65535},
+                  {"RGB", 3, 65535},       {"RGB_ALPHA", 4, 65535},
+                  {"BLACKANDWHITE", 1, 1}, {"BLACKANDWHITE_ALPHA", 2, 1}};
+    gf_format *format = &source->base.format;
+    gf_input *input = &source->input;
     const uint64_t end = input->offset + MAX_TEXT;
-    char key[WORD_BYTES];
-    gf_status status = GF_OK;
-    while (!status) {
+    char key[WORD_BYTES] = "";
+    pam_fields fields = {0};
+    gf_status status;
+    for (;;) {
         if (!pnm_next_word(input, key) || input->offset > end)
             return gf_fail(error, GF_FAILED, "%s: a header line is too long or damaged",
                            input->name);
@@ -181,50 +190,31 @@ static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *
             return pnm_fail_end(input, error);
         if (strcmp(key, "ENDHDR") == 0)
             break;
-        status = pam_read_field(input, key, fields, error);
+        if ((status = pam_read_field(input, key, &fields, error)))
+            return status;
     }
-    while (!status && input->last != '\n') {
+    for (; input->last != '\n'; (void)gf_input_byte(input))
         if (!pnm_is_space(input->last) || input->offset > end)
             return gf_fail(error, GF_FAILED, "%s: ENDHDR is not on a line of its own", input->name);
-        (void)gf_input_byte(input);
-    }
-    return status;
-}
-
-/* Check that the tuple type matches the meaning of gpufilter's channels. */
-static gf_status pam_check_tuple(const gf_input *input, const pam_fields *fields, gf_error *error) {
-    static const struct {
-        const char *name;
-        uint64_t depth, max;
-    } tuples[] = {{"GRAYSCALE", 1, 65535}, {"GRAYSCALE_ALPHA", 2, 65535},
-                  {"RGB", 3, 65535},       {"RGB_ALPHA", 4, 65535},
-                  {"BLACKANDWHITE", 1, 1}, {"BLACKANDWHITE_ALPHA", 2, 1}};
-    for (size_t i = 0; i < sizeof tuples / sizeof *tuples; i++)
-        if (fields->depth == tuples[i].depth && fields->maxval <= tuples[i].max &&
-            (fields->tuple[0] == '\0' || strcmp(fields->tuple, tuples[i].name) == 0))
-            return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: DEPTH %" PRIu64
-                   " with TUPLTYPE '%s' is not supported, only 1 GRAYSCALE, "
-                   "2 GRAYSCALE_ALPHA, 3 RGB and 4 RGB_ALPHA, or BLACKANDWHITE with MAXVAL 1",
-                   input->name, fields->depth, fields->tuple);
-}
-
-static gf_status pam_read_header(gf_plain_source *source, gf_error *error) {
-    gf_format *format = &source->base.format;
-    pam_fields fields = {0};
-    gf_status status = pam_read_fields(&source->input, &fields, error);
-    if (!status && fields.maxval == 0)
+    if (fields.maxval == 0)
         return gf_fail(error, GF_FAILED, "%s: its header has no MAXVAL; the file is damaged",
-                       source->input.name);
-    if (status || (status = pnm_set_maxval(source, fields.maxval, error)) ||
-        (status = pam_check_tuple(&source->input, &fields, error)))
+                       input->name);
+    if ((status = pnm_set_maxval(source, fields.maxval, error)))
         return status;
     format->width = fields.width;
     format->height = fields.height;
     format->channels = (uint32_t)fields.depth;
     format->alpha = strstr(fields.tuple, "_ALPHA") != NULL;
-    return GF_OK;
+    /* Check that the tuple type matches the meaning of gpufilter's channels. */
+    for (size_t i = 0; i < sizeof tuples / sizeof *tuples; i++)
+        if (fields.depth == tuples[i].depth && fields.maxval <= tuples[i].max &&
+            (fields.tuple[0] == '\0' || strcmp(fields.tuple, tuples[i].name) == 0))
+            return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: DEPTH %" PRIu64
+                   " with TUPLTYPE '%s' is not supported, only 1 GRAYSCALE, "
+                   "2 GRAYSCALE_ALPHA, 3 RGB and 4 RGB_ALPHA, or BLACKANDWHITE with MAXVAL 1",
+                   input->name, fields.depth, fields.tuple);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -345,22 +335,6 @@ static gf_status pnm_read_text(gf_plain_source *source, unsigned char *row, gf_e
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void pnm_describe(const gf_plain_source *source, char *text, size_t size) {
-    const gf_value scale = {.type = GF_VALUE_DOUBLE, .real = source->base.metadata.pfm_scale};
-    const gf_type type = source->base.format.type;
-    const int bits = source->bitmap ? 1 : type == GF_U8 ? 8 : 16;
-    char number[40] = "";
-    gf_value_format(&scale, number, sizeof number);
-    if (type == GF_F32) {
-        snprintf(text, size, "32-bit float, %s-endian, scale %s",
-                 source->order.little ? "little" : "big", number);
-        return;
-    }
-    snprintf(number, sizeof number, ", maxval %" PRIu32, source->maxval);
-    snprintf(text, size, "%d-bit %s%s", bits, source->read_text ? "text" : "binary",
-             source->bitmap || source->maxval == pnm_top(type) ? "" : number);
-}
-
 /* Skip the LF of a header that ends in CR LF, as text written on Windows does. The format allows
  * one character; skip the second only if the file is exactly one byte too long. */
 static gf_status pnm_skip_line_feed(gf_plain_source *source, gf_error *error) {
@@ -414,7 +388,19 @@ static gf_status pnm_read(gf_plain_source *source, const gf_limits *limits, uint
     source->convert = source->bitmap                                              ? pbm_convert
                       : source->maxval && source->maxval != pnm_top(format->type) ? pnm_convert
                                                                                   : NULL;
-    pnm_describe(source, source->base.stored, sizeof source->base.stored);
+    const gf_value scale = {.type = GF_VALUE_DOUBLE, .real = source->base.metadata.pfm_scale};
+    char number[40] = "", *stored = source->base.stored;
+    if (format->type == GF_F32) {
+        gf_value_format(&scale, number, sizeof number);
+        snprintf(stored, sizeof source->base.stored, "32-bit float, %s-endian, scale %s",
+                 source->order.little ? "little" : "big", number);
+    } else {
+        if (!source->bitmap && source->maxval != pnm_top(format->type))
+            snprintf(number, sizeof number, ", maxval %" PRIu32, source->maxval);
+        snprintf(stored, sizeof source->base.stored, "%zu-bit %s%s",
+                 source->bitmap ? 1 : 8 * gf_type_bytes(format->type),
+                 source->read_text ? "text" : "binary", number);
+    }
     return pnm_skip_line_feed(source, error);
 }
 

@@ -83,42 +83,22 @@ typedef struct read_job {
  * file, or on a failure, which sets *cause. */
 static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint64_t offset,
                                  int *cause) {
-    size_t all = 0;
-    while (count > 0) {
-        const ssize_t got = preadv(fd, vectors, count, (off_t)(offset + all));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            *cause = got < 0 ? errno : 0;
-            break;
-        }
-        all += (size_t)got;
-        size_t rest = (size_t)got;
+    size_t all = 0, rest = 0;
+    for (ssize_t got;; rest = (size_t)got, all += rest) {
         for (; count > 0 && rest >= vectors->iov_len; vectors++, count--)
             rest -= vectors->iov_len;
-        if (count > 0) {
-            vectors->iov_base = (unsigned char *)vectors->iov_base + rest;
-            vectors->iov_len -= rest;
+        if (count == 0)
+            return all;
+        vectors->iov_base = (unsigned char *)vectors->iov_base + rest;
+        vectors->iov_len -= rest;
+        do
+            got = preadv(fd, vectors, count, (off_t)(offset + all));
+        while (got < 0 && errno == EINTR);
+        if (got <= 0) {
+            *cause = got < 0 ? errno : 0;
+            return all;
         }
     }
-    return all;
-}
-
-/* Make vectors for consecutive rows of the file, in its order. Use one vector if the rows are also
- * consecutive in memory. */
-static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
-                              struct iovec vectors[VECTORS]) {
-    const size_t row_bytes = plain_part_bytes(job->source);
-    const bool bottom_up = job->source->order.bottom_up;
-    if (!bottom_up && job->stride == row_bytes) {
-        vectors[0] = (struct iovec){dst, rows * row_bytes};
-        return 1;
-    }
-    for (uint64_t i = 0; i < rows; i++) {
-        const uint64_t row = bottom_up ? rows - 1 - i : i;
-        vectors[i] = (struct iovec){dst + row * job->stride, row_bytes};
-    }
-    return (int)rows;
 }
 
 /* Read rows into dst; narrow rows are read into a buffer first. Return the number of bytes read. */
@@ -128,9 +108,15 @@ static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t 
     const gf_row_order *order = &source->order;
     const size_t row_bytes = plain_part_bytes(source);
     unsigned char buffer[READ_BUFFER_BYTES];
+    /* One vector if the rows are consecutive in memory, in the order of the file. */
+    const bool joined = narrow || (!order->bottom_up && job->stride == row_bytes);
     struct iovec vectors[VECTORS];
-    vectors[0] = (struct iovec){buffer, rows * row_bytes};
-    const int count = narrow ? 1 : plain_make_vectors(job, dst, rows, vectors);
+    vectors[0] = (struct iovec){narrow ? buffer : dst, rows * row_bytes};
+    for (uint64_t i = 0; !joined && i < rows; i++) {
+        const uint64_t row = order->bottom_up ? rows - 1 - i : i;
+        vectors[i] = (struct iovec){dst + row * job->stride, row_bytes};
+    }
+    const int count = joined ? 1 : (int)rows;
     const size_t got =
         plain_read_vectors(fileno(source->input.file), vectors, count, offset, &result->cause);
     for (uint64_t i = 0; got == rows * row_bytes && i < rows; i++) {
@@ -432,17 +418,6 @@ typedef struct rows_sink {
     bool buffer_all;
 } rows_sink;
 
-/* Convert rows to the order of the file, without gaps. */
-static void rows_reorder(const gf_row_order *order, unsigned char *dst, const unsigned char *src,
-                         size_t stride, uint64_t rows) {
-    const size_t row_bytes = gf_row_bytes(&order->format);
-    for (uint64_t i = 0; i < rows; i++) {
-        const uint64_t row = order->bottom_up ? rows - 1 - i : i;
-        gf_copy_order(dst + i * row_bytes, src + row * stride, gf_row_samples(&order->format),
-                      gf_type_bytes(order->format.type), order->little);
-    }
-}
-
 static gf_status rows_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                             gf_error *error) {
     rows_sink *sink = (rows_sink *)base;
@@ -455,13 +430,14 @@ static gf_status rows_write(gf_sink *base, const void *src, size_t stride, uint6
     for (uint64_t n; rows != 0 && !status; rows -= n, from += n * stride, sink->y += n) {
         n = rows < sink->buffer_rows ? rows : sink->buffer_rows;
         const uint64_t at = gf_row_order_offset(order, sink->y, n);
-        rows_reorder(order, sink->buffer + (sink->buffer_all ? at - order->start : 0), from, stride,
-                     n);
-        if (sink->buffer_all)
-            continue;
-        if (order->bottom_up)
+        unsigned char *to = sink->buffer + (sink->buffer_all ? at - order->start : 0);
+        for (uint64_t i = 0; i < n; i++)
+            gf_copy_order(to + i * row_bytes, from + (order->bottom_up ? n - 1 - i : i) * stride,
+                          gf_row_samples(&order->format), gf_type_bytes(order->format.type),
+                          order->little);
+        if (order->bottom_up && !sink->buffer_all)
             status = gf_output_seek(base->output, at, error);
-        if (!status)
+        if (!status && !sink->buffer_all)
             status = gf_output_write(base->output, sink->buffer, n * row_bytes, error);
     }
     return status;

@@ -37,20 +37,11 @@ typedef struct gif_frame {
     uint64_t left;              /* pixels */
 } gif_frame;
 
-/* Step to the next stored row. An interlaced frame stores every 8th row first, then those halfway
- * between them, and so on. */
-static void gif_next_row(gif_frame *frame) {
-    static const uint32_t starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};
-    const bool interlaced = (frame->flags & INTERLACED) != 0;
-    frame->column = 0;
-    frame->row += interlaced ? steps[frame->pass] : 1;
-    while (interlaced && frame->row >= frame->height && frame->pass < 3)
-        frame->row = starts[++frame->pass];
-}
-
-/* Draw the next pixel of a frame, unless it is transparent or outside the canvas. */
+/* Draw the next pixel of a frame, unless it is transparent or outside the canvas. An interlaced
+ * frame stores every 8th row first, then those halfway between them, and so on. */
 static void gif_draw(const gf_raster *gif, gif_frame *frame, unsigned char *canvas,
                      unsigned index) {
+    static const uint32_t starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};
     const uint64_t x = (uint64_t)frame->x + frame->column, y = (uint64_t)frame->y + frame->row;
     if ((int)index != frame->transparent && x < gif->format.width && y < gif->format.height) {
         unsigned char *to = canvas + (y * gif->format.width + x) * 4;
@@ -59,8 +50,13 @@ static void gif_draw(const gf_raster *gif, gif_frame *frame, unsigned char *canv
         to[3] = 255;
     }
     frame->left--;
-    if (++frame->column == frame->width)
-        gif_next_row(frame);
+    if (++frame->column < frame->width)
+        return;
+    const bool interlaced = (frame->flags & INTERLACED) != 0;
+    frame->column = 0;
+    frame->row += interlaced ? steps[frame->pass] : 1;
+    while (interlaced && frame->row >= frame->height && frame->pass < 3)
+        frame->row = starts[++frame->pass];
 }
 
 /* Draw the pixels of a frame. `at` is the offset of the number of literal bits; the sub-blocks
@@ -114,22 +110,6 @@ static bool gif_draw_codes(gf_raster *gif, gif_frame *frame, unsigned char *canv
     return !frame->left || gf_raster_fail(gif, GF_RASTER_DAMAGED, "pixels of the GIF are missing");
 }
 
-/* Draw a frame whose codes are at `at`. Those before the one to be read leave what their disposal
- * says: themselves, nothing, or what was there before. */
-static bool gif_draw_frame(gf_raster *gif, gif_frame *frame, unsigned char *canvas, size_t at) {
-    const uint64_t width = gif->format.width, right = (uint64_t)frame->x + frame->width;
-    const bool last = gif->pages == gif->page;
-    if (!last && frame->disposal == ERASE && frame->x < width)
-        for (uint64_t y = frame->y; y < gif->format.height && y - frame->y < frame->height; y++)
-            memset(canvas + (y * width + frame->x) * 4, 0,
-                   ((right < width ? right : width) - frame->x) * 4);
-    if (!last && (frame->disposal == ERASE || frame->disposal == RESTORE))
-        return true;
-    if (!frame->colors)
-        return gf_raster_fail(gif, GF_RASTER_DAMAGED, "the GIF has no colour table");
-    return gif_draw_codes(gif, frame, canvas, at);
-}
-
 /* Find the next frame at or after *at, and set *at to its codes. Return false if there is none:
  * *at is then 0 if the file ends. */
 static bool gif_find_frame(const gf_raster *gif, size_t *at, gif_frame *frame) {
@@ -180,14 +160,29 @@ bool gf_gif_head(gf_raster *gif) {
     return true;
 }
 
-/* Frames after the one to be read are counted, as far as the file is valid. */
+/* Draw the frames up to the one to be read; those before it leave what their disposal says:
+ * themselves, nothing, or what was there before. Frames after it are counted, as far as the file is
+ * valid. */
 bool gf_gif_read(gf_raster *gif, unsigned char *canvas) {
+    const uint64_t width = gif->format.width, height = gif->format.height;
     size_t at = gf_gif_first_block(gif->data);
     gif_frame frame;
     while (gif_find_frame(gif, &at, &frame)) {
         const size_t codes = at;
         at = gf_gif_skip_blocks(gif->data, gif->size, at + 1);
-        if (at && ++gif->pages <= gif->page && !gif_draw_frame(gif, &frame, canvas, codes))
+        if (!at || ++gif->pages > gif->page)
+            continue;
+        const uint64_t right = (uint64_t)frame.x + frame.width,
+                       bottom = (uint64_t)frame.y + frame.height;
+        const bool last = gif->pages == gif->page, erased = !last && frame.disposal == ERASE;
+        for (uint64_t y = frame.y; erased && frame.x < width && y < height && y < bottom; y++)
+            memset(canvas + (y * width + frame.x) * 4, 0,
+                   ((right < width ? right : width) - frame.x) * 4);
+        if (erased || (!last && frame.disposal == RESTORE))
+            continue;
+        if (!frame.colors)
+            return gf_raster_fail(gif, GF_RASTER_DAMAGED, "the GIF has no colour table");
+        if (!gif_draw_codes(gif, &frame, canvas, codes))
             return false;
     }
     return gif->pages >= gif->page ||
