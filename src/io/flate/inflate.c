@@ -142,6 +142,7 @@ static bool header_dynamic(bit_reader *reader, gf_inflate_header *header) {
 
 gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
                                          gf_inflate_header *header) {
+    static const uint8_t fixed_runs[][2] = {{144, 8}, {112, 9}, {24, 7}, {8, 8}, {32, 5}};
     unsigned char padded[MAX_BYTES + LOOKAHEAD_BYTES] = {0};
     bool valid = true;
     if (size < sizeof padded)
@@ -157,8 +158,14 @@ gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size,
         valid = header->stored == (header_read_bits(&reader, 16) ^ 0xffff);
     } else if (kind == GF_INFLATE_DYNAMIC) {
         valid = header_dynamic(&reader, header);
+    } else if (kind == GF_INFLATE_FIXED) {
+        uint8_t *to = header->lengths;
+        header->literals = GF_DEFLATE_LITERALS + 2;
+        header->distances = GF_DEFLATE_DISTANCES + 2;
+        for (size_t i = 0; i < sizeof fixed_runs / sizeof *fixed_runs; to += fixed_runs[i++][0])
+            memset(to, fixed_runs[i][1], fixed_runs[i][0]);
     } else {
-        valid = kind == GF_INFLATE_FIXED;
+        valid = false;
     }
     header->kind = (gf_inflate_kind)kind;
     header->bits = 8 * (uint32_t)(reader.next - data) - reader.count;
@@ -347,25 +354,6 @@ static uint32_t table_build(uint32_t *table, uint32_t table_bits, const uint8_t 
                                  : 1u << table_bits;
 }
 
-static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) {
-    static const uint8_t fixed_runs[][2] = {{144, 8}, {112, 9}, {24, 7}, {8, 8}, {32, 5}};
-    const bool fixed = header->kind == GF_INFLATE_FIXED;
-    uint8_t fixed_lengths[GF_DEFLATE_LITERALS + 2 + GF_DEFLATE_DISTANCES + 2], *to = fixed_lengths;
-    if (fixed && inflate->fixed)
-        return;
-    for (size_t i = 0; i < sizeof fixed_runs / sizeof *fixed_runs; to += fixed_runs[i++][0])
-        memset(to, fixed_runs[i][1], fixed_runs[i][0]);
-    const uint8_t *lengths = fixed ? fixed_lengths : header->lengths;
-    const uint32_t literals = fixed ? GF_DEFLATE_LITERALS + 2 : header->literals;
-    const uint32_t distances = fixed ? GF_DEFLATE_DISTANCES + 2 : header->distances;
-    inflate->literal_entries = table_build(inflate->literals, inflate->literal_bits, lengths,
-                                           literals, inflate->literal_symbols);
-    table_build(inflate->distances, GF_INFLATE_DISTANCE_BITS, lengths + literals, distances,
-                inflate->distance_symbols);
-    inflate->fixed = fixed;
-    inflate->packed = false;
-}
-
 /* ---- decoding -------------------------------------------------------------------------------- */
 
 /* A short block is decoded without packed entries: packing an entry takes as long as up to a byte
@@ -448,8 +436,16 @@ static gf_inflate_result inflate_begin_block(gf_inflate *inflate) {
     inflate->last = header.last;
     inflate->is_stored = header.kind == GF_INFLATE_STORED;
     inflate->stored = header.stored;
-    if (!inflate->is_stored)
-        inflate_build(inflate, &header);
+    const bool fixed = header.kind == GF_INFLATE_FIXED;
+    if (!inflate->is_stored && !(fixed && inflate->fixed)) {
+        inflate->literal_entries =
+            table_build(inflate->literals, inflate->literal_bits, header.lengths, header.literals,
+                        inflate->literal_symbols);
+        table_build(inflate->distances, GF_INFLATE_DISTANCE_BITS, header.lengths + header.literals,
+                    header.distances, inflate->distance_symbols);
+        inflate->fixed = fixed;
+        inflate->packed = false;
+    }
     gf_inflate_set_input(inflate, in + header.bits / 8, header.bits % 8, inflate->in_end,
                          inflate->final_input);
     return GF_INFLATE_VALID;
@@ -591,18 +587,14 @@ static bool inflate_prepare_pair(gf_inflate *inflate, gf_inflate_out *out,
     for (*result = GF_INFLATE_VALID; !inflate_ended(inflate);) {
         if (!inflate->in_block && (*result = inflate_begin_block(inflate)))
             return false;
-        if (!inflate->is_stored && inflate->in_end - inflate->in > GF_INFLATE_LOOKAHEAD &&
-            inflate_capacity(out) >= GF_INFLATE_RESERVE) {
-            if (inflate->packed)
-                return true;
-            *result = inflate_start_packed(inflate, out);
-            inflate->in_block = *result != GF_INFLATE_VALID;
-            if (!*result || *result == GF_INFLATE_NEEDS_OUTPUT)
-                continue;
-            if (*result != GF_INFLATE_NEEDS_INPUT)
-                return false;
-        }
-        if ((*result = gf_inflate_run(inflate, out)))
+        const bool fast = !inflate->is_stored &&
+                          inflate->in_end - inflate->in > GF_INFLATE_LOOKAHEAD &&
+                          inflate_capacity(out) >= GF_INFLATE_RESERVE;
+        if (fast && inflate->packed)
+            return true;
+        *result = fast ? inflate_start_packed(inflate, out) : gf_inflate_run(inflate, out);
+        inflate->in_block = *result != GF_INFLATE_VALID;
+        if (*result && (!fast || gf_inflate_is_failed(*result)))
             return false;
     }
     return false;

@@ -34,9 +34,9 @@ typedef struct gf_inflate_header {
     gf_inflate_kind kind;
     uint32_t stored; /* stored: bytes of data */
     uint32_t bits;   /* from the first byte to the end of the header; stored: to its data */
-    /* Dynamic: the number of codes and their lengths, distances after literals. */
+    /* Others: the number of codes and their lengths, distances after literals. */
     uint32_t literals, distances;
-    uint8_t lengths[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
+    uint8_t lengths[GF_DEFLATE_LITERALS + 2 + GF_DEFLATE_DISTANCES + 2];
 } gf_inflate_header;
 
 typedef enum gf_inflate_result {
