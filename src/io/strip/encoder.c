@@ -54,22 +54,6 @@ static unsigned char *encoder_row_in(const gf_encoder *encoder, const gf_encoder
     return s->memory + GF_PNG_PAD + (size_t)r * encoder->strips.row_stride;
 }
 
-/* Start a strip with the last rows of the previous one. The row above the image is zeroed. */
-static void encoder_begin_strip(gf_encoder *encoder) {
-    const gf_png_strips *strips = &encoder->strips;
-    gf_encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
-    const uint64_t context = encoder->y < strips->context ? encoder->y : strips->context;
-    s->first = encoder->y == 0;
-    if (!s->first) {
-        const gf_encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
-        const uint64_t from = before->strip.context + before->strip.count - context;
-        for (uint64_t r = 0; r <= context; r++)
-            memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, from + r),
-                    strips->row_bytes);
-    }
-    s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0), .context = context};
-}
-
 gf_status gf_encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
     gf_encoder *encoder = (gf_encoder *)base;
@@ -80,8 +64,18 @@ gf_status gf_encoder_write(gf_sink *base, const void *src, size_t stride, uint64
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < rows && !status; i++) {
         gf_encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
-        if (encoder->y % strips->rows == 0)
-            encoder_begin_strip(encoder);
+        if (encoder->y % strips->rows == 0) {
+            /* Start with the last rows of the previous strip. The row above the image is zeroed. */
+            const uint64_t context = encoder->y < strips->context ? encoder->y : strips->context;
+            const gf_encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
+            const uint64_t before_rows = before->strip.context + before->strip.count;
+            s->first = encoder->y == 0;
+            for (uint64_t r = 0; r <= context && !s->first; r++)
+                memmove(encoder_row_in(encoder, s, r),
+                        encoder_row_in(encoder, before, before_rows - context + r),
+                        strips->row_bytes);
+            s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0), .context = context};
+        }
         unsigned char *to = encoder_row_in(encoder, s, s->strip.context + 1 + s->strip.count++);
         if (encoder->swap)
             simd->swap16(to, from + i * stride, strips->row_bytes / 2);

@@ -408,11 +408,6 @@ static void unfilter_pixels(unsigned char *out, const unsigned char *in, const u
 }
 
 #ifdef __AVX2__
-GF_INLINE void unfilter_diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp,
-                                 bool mixed) {
-    mixed ? diagonal(rows, from, to, bpp, true) : diagonal(rows, from, to, bpp, false);
-}
-
 /* Reconstruct the next rows together. Return their number; 0 if it is faster to take one row.
  * Measured per row, in units of an Average row: Paeth 3, others 0.1, four rows together 3.4 to 4.4.
  */
@@ -434,12 +429,12 @@ static uint64_t unfilter_together(unsigned char *out, size_t out_stride, const u
     }
     if (cost < 5)
         return 0;
-    bpp == 1   ? unfilter_diagonal(&rows, from, to, 1, paeth != count)
-    : bpp == 2 ? unfilter_diagonal(&rows, from, to, 2, paeth != count)
-    : bpp == 3 ? unfilter_diagonal(&rows, from, to, 3, paeth != count)
-    : bpp == 4 ? unfilter_diagonal(&rows, from, to, 4, paeth != count)
-    : bpp == 6 ? unfilter_diagonal(&rows, from, to, 6, paeth != count)
-               : unfilter_diagonal(&rows, from, to, 8, paeth != count);
+    bpp == 1   ? diagonal(&rows, from, to, 1, paeth != count)
+    : bpp == 2 ? diagonal(&rows, from, to, 2, paeth != count)
+    : bpp == 3 ? diagonal(&rows, from, to, 3, paeth != count)
+    : bpp == 4 ? diagonal(&rows, from, to, 4, paeth != count)
+    : bpp == 6 ? diagonal(&rows, from, to, 6, paeth != count)
+               : diagonal(&rows, from, to, 8, paeth != count);
     return count;
 }
 #endif

@@ -74,8 +74,7 @@ gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offse
 
 static tmsize_t handle_read(thandle_t context, void *data, tmsize_t size) {
     gf_tiff_handle *handle = context;
-    const uint64_t rest =
-        handle->offset < handle->file->size ? handle->file->size - handle->offset : 0;
+    const uint64_t end = handle->file->size, rest = handle->offset < end ? end - handle->offset : 0;
     const size_t bytes = (uint64_t)size < rest ? (size_t)size : (size_t)rest;
     if (gf_tiff_read_at(handle->file, data, bytes, handle->offset, &handle->cause))
         return -1;
@@ -389,8 +388,8 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
                            error);
     layout->associated = layout->samples == colors + 1 && layout->extra == EXTRASAMPLE_ASSOCALPHA;
     format->channels = layout->palette ? 3 : layout->samples;
-    format->alpha = layout->samples == colors + 1 && (layout->extra == EXTRASAMPLE_ASSOCALPHA ||
-                                                      layout->extra == EXTRASAMPLE_UNASSALPHA);
+    format->alpha = layout->associated ||
+                    (layout->samples == colors + 1 && layout->extra == EXTRASAMPLE_UNASSALPHA);
     return GF_OK;
 }
 

@@ -29,11 +29,6 @@ static uint64_t unit_bytes(const gf_tiff_layout *layout) {
     return layout->piece_rows * layout->unit_row_bytes;
 }
 
-/* Return the bytes of gf_tiff_worker.row. */
-static uint64_t unit_row_memory(const gf_tiff_layout *layout) {
-    return 2 * layout->unit_row_bytes + layout->unit_width;
-}
-
 static gf_status unit_fail(const gf_tiff_unit *unit, const char *what, gf_error *error) {
     return gf_fail(error, GF_FAILED,
                    "%s: rows %" PRIu64 " to %" PRIu64 " are damaged (%s); get an intact copy",
@@ -424,8 +419,8 @@ gf_status gf_tiff_units_decode(gf_tiff_worker *worker, uint32_t count, gf_error 
 
 uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
     const uint64_t more = layout->inflates ? MAX_EXCESS + sizeof(gf_inflate) : 0;
-    return (1 + layout->inflates) * (2 * unit_bytes(layout) + more) + unit_row_memory(layout) +
-           sizeof(gf_tiff_worker);
+    return (1 + layout->inflates) * (2 * unit_bytes(layout) + more) + 2 * layout->unit_row_bytes +
+           layout->unit_width + sizeof(gf_tiff_worker);
 }
 
 bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
@@ -435,7 +430,7 @@ bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_ti
     const uint64_t decoded = layout->direct ? 1 : unit_bytes(layout) + more;
     *worker = (gf_tiff_worker){
         .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};
-    worker->row = malloc((size_t)unit_row_memory(layout));
+    worker->row = malloc((size_t)(2 * layout->unit_row_bytes + layout->unit_width));
     bool complete = worker->row;
     for (uint32_t i = 0; i < 1u + layout->inflates; i++) {
         worker->units[i].worker = worker;

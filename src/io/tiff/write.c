@@ -313,17 +313,6 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Make the directories of all pages, which follow the strips. */
-static gf_status tiff_make_directories(const tiff_sink *sink, bool big, gf_tiff_bytes *bytes,
-                                       gf_error *error) {
-    const tiff_file *file = &sink->file;
-    gf_status status = GF_OK;
-    *bytes = (gf_tiff_bytes){0};
-    for (size_t i = 0; i < file->pages && !status; i++)
-        status = gf_tiff_list_write(&file->lists[i], GF_TIFF_ALL, file->at, big, bytes, error);
-    return status;
-}
-
 static gf_status tiff_end_page(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     tiff_sink *sink = (tiff_sink *)base;
     tiff_file *file = &sink->file;
@@ -363,10 +352,13 @@ static gf_status tiff_finish(gf_sink *base, const gf_metadata *metadata, gf_erro
         return status;
     const uint64_t offset = file->at;
     gf_put_little32(header + 4, (uint32_t)offset);
-    status = tiff_make_directories(sink, false, &bytes, error);
-    if (!status && offset + bytes.size > file->classic_max) {
+    for (bool big = false;; big = true) {
+        bytes = (gf_tiff_bytes){0};
+        for (size_t i = 0; i < file->pages && !status; i++)
+            status = gf_tiff_list_write(&file->lists[i], GF_TIFF_ALL, offset, big, &bytes, error);
+        if (status || big || offset + bytes.size <= file->classic_max)
+            break;
         free(bytes.data);
-        status = tiff_make_directories(sink, true, &bytes, error);
         memcpy(header, "II+\0\10\0\0", 8);
         gf_put_little64(header + 8, offset);
     }
