@@ -244,24 +244,6 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     return group->failed != NO_TASK && gf_return_error(&group->error, error) ? NULL : group;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-static gf_status memory_allocate(tiff_source *source, gf_error *error) {
-    source->groups = calloc(source->slots, sizeof *source->groups);
-    source->workers = calloc(source->threads, sizeof *source->workers);
-    bool complete = source->groups && source->workers;
-    for (uint32_t i = 0; complete && i < source->slots; i++)
-        source->groups[i].source = source;
-    for (uint32_t i = 0; complete && i < source->threads; i++)
-        complete = gf_tiff_worker_open(&source->workers[i], &source->file, &source->layout,
-                                       &source->base.format);
-    if (!complete)
-        return gf_fail_memory(error, source->file.input.name,
-                              source->group_rows * gf_row_bytes(&source->base.format),
-                              "strips or tiles");
-    return source->threads > 1 ? gf_pool_open(source->threads, &source->pool, error) : GF_OK;
-}
-
 /* Divide the image into groups, and choose the number of groups and threads. */
 static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_error *error) {
     gf_tiff_layout *layout = &source->layout;
@@ -323,7 +305,22 @@ static gf_status tiff_source_read(gf_source *base, void *dst, size_t stride, uin
     const size_t row = gf_row_bytes(&base->format);
     const double began = gf_now();
     unsigned char *out = dst;
-    gf_status status = source->workers ? GF_OK : memory_allocate(source, error);
+    gf_status status = GF_OK;
+    if (!source->workers) {
+        source->groups = calloc(source->slots, sizeof *source->groups);
+        source->workers = calloc(source->threads, sizeof *source->workers);
+        bool complete = source->groups && source->workers;
+        for (uint32_t i = 0; complete && i < source->slots; i++)
+            source->groups[i].source = source;
+        for (uint32_t i = 0; complete && i < source->threads; i++)
+            complete = gf_tiff_worker_open(&source->workers[i], &source->file, &source->layout,
+                                           &base->format);
+        if (!complete)
+            return gf_fail_memory(error, source->file.input.name, source->group_rows * row,
+                                  "strips or tiles");
+        if (source->threads > 1)
+            status = gf_pool_open(source->threads, &source->pool, error);
+    }
     while (rows != 0 && !status) {
         tiff_group *group = ring_await(source, error);
         if (!group)

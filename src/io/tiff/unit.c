@@ -37,19 +37,9 @@ static gf_status unit_fail(const gf_tiff_unit *unit, const char *what, gf_error 
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
-/* Unpack samples of 1, 2 or 4 bits, the first one in the high bits, times `factor`. */
-static void unpack_bits(unsigned char *out, const unsigned char *in, uint64_t count, uint32_t bits,
-                        uint32_t factor) {
-    const uint32_t mask = (1u << bits) - 1;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t bit = i * bits;
-        out[i] = (unsigned char)((in[bit / 8] >> (8 - bits - bit % 8) & mask) * factor);
-    }
-}
-
-/* Unpack samples of 9 to 15 bits in the same way, as u16, and invert every `inverted`-th one; 0:
- * none. Scale them to 0..65535 if the layout says so, rounded to nearest: there are no ties,
- * because the divisor is odd. */
+/* Unpack samples of 9 to 15 bits, the first one in the high bits, as u16, and invert every
+ * `inverted`-th one; 0: none. Scale them to 0..65535 if the layout says so, rounded to nearest:
+ * there are no ties, because the divisor is odd. */
 static void unpack_words(unsigned char *out, const unsigned char *in, uint64_t count,
                          const gf_tiff_layout *layout, uint32_t inverted) {
     const uint32_t bits = layout->bits, top = (1u << bits) - 1;
@@ -61,15 +51,6 @@ static void unpack_words(unsigned char *out, const unsigned char *in, uint64_t c
         const uint32_t v = inverted && i % inverted == 0 ? top - stored : stored;
         const uint16_t sample = (uint16_t)(layout->scaled ? (v * 65535 + top / 2) / top : v);
         memcpy(out + 2 * i, &sample, sizeof sample);
-    }
-}
-
-/* Replace the first of `step` samples of each pixel by its distance from white. */
-static void invert_samples(unsigned char *row, uint64_t pixels, uint32_t step, gf_type type) {
-    for (uint64_t i = 0; i < pixels; i++, row += step * gf_type_bytes(type)) {
-        row[0] = (unsigned char)~row[0];
-        if (type == GF_U16)
-            row[1] = (unsigned char)~row[1];
     }
 }
 
@@ -85,14 +66,20 @@ static void place_row(const gf_tiff_unit *unit, unsigned char *row, const unsign
     const gf_format *format = unit->worker->format;
     const size_t sample = layout->bytes, pixel = format->channels * gf_type_bytes(format->type);
     const uint64_t pixels = unit->width;
-    const bool packed = layout->bits > 8 && layout->bits < 16;
+    const bool packed = layout->bits > 8 && layout->bits < 16, wide = format->type == GF_U16;
     const bool inverted = layout->inverted && unit->plane == 0;
     unsigned char *unpacked = unit->worker->row, *to = row + unit->plane * sample;
-    if (layout->bits < 8)
-        unpack_bits(unpacked, samples, pixels, layout->bits,
-                    layout->palette ? 1 : 255 / ((1u << layout->bits) - 1));
-    else if (packed)
+    if (layout->bits < 8) {
+        const uint32_t bits = layout->bits, mask = (1u << bits) - 1;
+        const uint32_t factor = layout->palette ? 1 : 255 / mask;
+        for (uint64_t i = 0; i < pixels; i++) {
+            const uint64_t bit = i * bits;
+            unpacked[i] =
+                (unsigned char)((samples[bit / 8] >> (8 - bits - bit % 8) & mask) * factor);
+        }
+    } else if (packed) {
         unpack_words(unpacked, samples, pixels * layout->step, layout, inverted ? layout->step : 0);
+    }
     if (layout->bits < 8 || packed)
         samples = unpacked;
     if (layout->palette) {
@@ -110,8 +97,12 @@ static void place_row(const gf_tiff_unit *unit, unsigned char *row, const unsign
         sample == 4 ? place_plane(to, samples, pixels, pixel, 4)
                     : place_plane(to, samples, pixels, pixel, 8);
     }
-    if (inverted && !packed)
-        invert_samples(row, pixels, layout->samples, format->type);
+    /* Replace the first sample of each pixel by its distance from white. */
+    for (uint64_t i = 0; i < pixels && inverted && !packed; i++, row += pixel) {
+        row[0] = (unsigned char)~row[0];
+        if (wide)
+            row[1] = (unsigned char)~row[1];
+    }
 }
 
 /* ---- predictors ------------------------------------------------------------------------------ */

@@ -130,23 +130,10 @@ static uint32_t xxh64(const unsigned char *p, size_t size) {
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Add the size and the checksum of its content to a Zstandard frame without them: libtiff cannot.
- */
-static void zstd_add_checksum(gf_png_strip *strip, unsigned char *frame,
-                              const unsigned char *content) {
-    enum { DESCRIPTOR = 4, HEADER = 6, SIZE_OF_8_BYTES = 3 << 6, CHECKSUM = 1 << 2 };
-    if (frame[DESCRIPTOR] != 0)
-        return;
-    frame[DESCRIPTOR] = SIZE_OF_8_BYTES | CHECKSUM;
-    memmove(frame + HEADER + 8, frame + HEADER, strip->size - HEADER);
-    gf_put_little64(frame + HEADER, strip->filtered);
-    gf_put_little32(frame + strip->size + 8, xxh64(content, strip->filtered));
-    strip->size += 8 + 4;
-}
-
 /* Let libtiff write a file of one strip, whose samples are the predicted ones, and take its bytes.
  */
 static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
+    enum { DESCRIPTOR = 4, FRAME_HEADER = 6, SIZE_OF_8_BYTES = 3 << 6, CHECKSUM = 1 << 2 };
     const tiff_sink *sink = (const tiff_sink *)s->encoder;
     const gf_format *format = &s->encoder->format;
     unsigned char *predicted = gf_png_strip_predict(scratch, &s->strip);
@@ -179,8 +166,14 @@ static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
     if (done) {
         s->strip.size = (size_t)*sizes;
         memmove(s->out, s->out + *offsets, s->strip.size);
-        if (sink->codec == CODEC_ZSTD)
-            zstd_add_checksum(&s->strip, s->out, predicted);
+        /* Add the size and the checksum of its content to a Zstandard frame: libtiff cannot. */
+        if (sink->codec == CODEC_ZSTD && s->out[DESCRIPTOR] == 0) {
+            s->out[DESCRIPTOR] = SIZE_OF_8_BYTES | CHECKSUM;
+            memmove(s->out + FRAME_HEADER + 8, s->out + FRAME_HEADER, s->strip.size - FRAME_HEADER);
+            gf_put_little64(s->out + FRAME_HEADER, s->strip.filtered);
+            gf_put_little32(s->out + s->strip.size + 8, xxh64(predicted, s->strip.filtered));
+            s->strip.size += 8 + 4;
+        }
         file.size = file.capacity = 0; /* libtiff now appends a directory, which is not used */
     } else if (handle.message[0]) {
         snprintf(s->failure, sizeof s->failure,
