@@ -588,6 +588,7 @@ TEST(failures_are_reported) {
     const gf_format format = {300, 400, 3, GF_U8, false}, wide = {30000000, 2, 3, GF_U8, false};
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
     unsigned char *pixels = draw(&format, 1, 1);
+    gf_error error = {0};
     gf_sink *sink;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect_failure(&(how){.compression = wrong[i]}, &format, GF_USAGE,
