@@ -82,9 +82,9 @@ static bool tag_locates_pixels(uint32_t tag) {
            tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
 }
 
-/* Directories in the order of their groups, in which they are read and written, and the entry in
- * the first directory, or in its parent, that has the offset of each. */
-enum { FIRST, EXIF, INTEROP, GPS, DIRECTORIES };
+/* Directories, numbered as their groups, in the order in which they are read and written, and the
+ * entry in the first directory, or in its parent, that has the offset of each. */
+enum { FIRST, EXIF = GF_TIFF_EXIF, INTEROP, GPS, DIRECTORIES };
 
 static const uint64_t no_offset; /* an offset that is not known yet */
 
@@ -106,7 +106,7 @@ static unsigned directory_target(unsigned parent, uint32_t tag) {
 }
 
 static unsigned group_directory(gf_tiff_group group) {
-    return group < GF_TIFF_EXIF ? FIRST : EXIF + group - GF_TIFF_EXIF;
+    return group <= GF_TIFF_GPS ? (unsigned)group : FIRST;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -181,8 +181,7 @@ static gf_status reader_fail(directory_reader *reader, gf_error *error) {
 /* Move to the next entry of a directory. */
 static bool reader_next(directory_reader *reader, unsigned directory) {
     const bool found = gf_ifd_next(&reader->ifd, &reader->entry);
-    reader->group =
-        directory == FIRST ? tag_group(reader->entry.tag) : GF_TIFF_EXIF + directory - EXIF;
+    reader->group = directory == FIRST ? tag_group(reader->entry.tag) : directory;
     return found;
 }
 
@@ -265,7 +264,7 @@ static gf_status reader_read(directory_reader *reader, const gf_ifd_file *file, 
     reader->offsets[FIRST] = first ? first : reader->ifd.first;
     gf_status status = GF_OK;
     for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
-        if (reader->offsets[d] && (d == FIRST || reader->groups >> (GF_TIFF_EXIF + d - EXIF) & 1))
+        if (reader->offsets[d] && (d == FIRST || reader->groups >> d & 1))
             status = reader_read_directory(reader, d, error);
     return status;
 }
@@ -506,25 +505,6 @@ static void metadata_add_list(gf_metadata *metadata, const char *item, const gf_
     free(bytes.data);
 }
 
-/* Append the items that are values of tags. IPTC data becomes a Photoshop resource. */
-static void metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list) {
-    const gf_tiff_entry *resources = list_find(list, TIFFTAG_PHOTOSHOP);
-    const gf_tiff_entry *iptc = list_find(list, TIFFTAG_RICHTIFFIPTC);
-    size_t size;
-    for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++) {
-        const gf_tiff_entry *value = list_find(list, kind->tag);
-        if (kind->type && value != resources && value->count)
-            gf_metadata_add(metadata, kind->name, false, value->value, entry_bytes(value));
-    }
-    unsigned char *joined = gf_resources_join(iptc->value, entry_bytes(iptc), resources->value,
-                                              entry_bytes(resources), &size);
-    if (!joined)
-        metadata->missing = size + 1;
-    else if (size)
-        gf_metadata_add(metadata, GF_ITEM_8BIM, false, joined, size);
-    free(joined);
-}
-
 /* Return the value that GDAL marks missing samples with. */
 static gf_nodata metadata_nodata(const gf_tiff_list *list) {
     const gf_tiff_entry *entry = list_find(list, TIFFTAG_GDAL_NODATA);
@@ -552,8 +532,24 @@ gf_status gf_tiff_read_metadata(const gf_ifd_file *file, uint64_t directory, gf_
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
         status = GF_OK;
     } else if (!status) {
+        const gf_tiff_entry *resources = list_find(&list, TIFFTAG_PHOTOSHOP);
+        const gf_tiff_entry *iptc = list_find(&list, TIFFTAG_RICHTIFFIPTC);
+        size_t size;
         reader.tags.nodata = metadata_nodata(&list);
-        metadata_add_values(metadata, &list);
+        for (size_t i = 0; i < GF_ITEM_KINDS; i++) {
+            const gf_item_kind *kind = &gf_item_kinds[i];
+            const gf_tiff_entry *value = list_find(&list, kind->tag);
+            if (kind->type && value != resources && value->count)
+                gf_metadata_add(metadata, kind->name, false, value->value, entry_bytes(value));
+        }
+        /* IPTC data becomes a Photoshop resource. */
+        unsigned char *joined = gf_resources_join(iptc->value, entry_bytes(iptc), resources->value,
+                                                  entry_bytes(resources), &size);
+        if (!joined)
+            metadata->missing = size + 1;
+        else if (size)
+            gf_metadata_add(metadata, GF_ITEM_8BIM, false, joined, size);
+        free(joined);
         if (gf_exif_resolution(&reader.ifd, directory, &resolution))
             gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution);
         if (list.groups & GF_TIFF_DESCRIPTION)

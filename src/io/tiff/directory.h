@@ -7,16 +7,15 @@
 #include "io/meta/ifd.h"
 #include "io/meta/metadata.h"
 
-/* Groups of entries. The first three are stored in the first directory, which describes the image.
- */
+/* Groups of entries, stored in the first directory, which describes the image, or in their own. */
 typedef enum gf_tiff_group {
     GF_TIFF_IMAGE,      /* descriptive tags and the orientation */
+    GF_TIFF_EXIF,       /* EXIF directory: camera settings */
+    GF_TIFF_INTEROP,    /* interoperability directory, which belongs to the EXIF directory */
+    GF_TIFF_GPS,        /* the last group with a directory of its own */
     GF_TIFF_RESOLUTION, /* XResolution, YResolution, ResolutionUnit */
     GF_TIFF_GEO,        /* GeoTIFF and GDAL tags */
     GF_TIFF_OTHER,      /* tags that describe the pixels, or that have an item of metadata */
-    GF_TIFF_EXIF,       /* EXIF directory: camera settings */
-    GF_TIFF_INTEROP,    /* interoperability directory, which belongs to the EXIF directory */
-    GF_TIFF_GPS,
     GF_TIFF_GROUPS,
     /* Groups of tags in the first directory that are not read: */
     GF_TIFF_LAYOUT = GF_TIFF_GROUPS, /* storage of pixels or pages: an output lacks nothing */
