@@ -511,7 +511,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
     if (first && !status && dry_run) {
-        for (size_t i = 0; i < run.count && run.info->makes_image; i++)
+        for (size_t i = 0; i < run.count && run.items[i].out; i++)
             gf_cli_list_output(run.items[i].out[0]);
         if (!line->options.quiet)
             fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n",

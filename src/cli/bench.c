@@ -151,7 +151,7 @@ static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *e
     size_t count = line->operand_count;
     while (!line->operand_count && gf_filter_at(count))
         count++;
-    bench->items = calloc(count, sizeof *bench->items);
+    bench->items = calloc(count + 1, sizeof *bench->items);
     if (!bench->items)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
     gf_status status = GF_OK;
@@ -326,7 +326,8 @@ static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error
 
 /* Text rows are printed as soon as they are measured, JSON at the end. */
 static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
-    gf_bench bench = {.format = {.channels = (uint32_t)gf_settings_int(line->filter, "channels"),
+    gf_bench bench = {.format = {.width = 1,
+                                 .channels = (uint32_t)gf_settings_int(line->filter, "channels"),
                                  .type = (gf_type)gf_settings_choice(line->filter, "type")},
                       .name_width = 12,
                       .seconds = (double)gf_settings_float(line->filter, "seconds"),

@@ -285,11 +285,11 @@ void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
 
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
                         gf_error *error) {
-    const char *list = line->options.files_from, *first = line->operands[0];
+    const char *list = line->options.files_from;
     char skipped[160];
     gf_status status = GF_OK;
     inputs->options = &line->options;
-    if (!first && !list)
+    if (!line->operand_count && !list)
         return gf_set_error(error, GF_USAGE, "%s: expected input files; see 'gpufilter %s --help'",
                             command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
@@ -300,6 +300,7 @@ gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inp
         status = inputs_take_list(inputs, list, line->options.null, error);
     if (status || inputs->count || inputs->failed)
         return status;
+    const char *first = line->operand_count ? line->operands[0] : NULL;
     gf_cli_skipped_text(inputs, skipped, sizeof skipped);
     return gf_set_error(error, GF_FAILED, "%s%s%s: no images found%s%s",
                         first ? "" : "--files-from '", first ? first : list,

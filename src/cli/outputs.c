@@ -203,7 +203,7 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
         if (!real)
             return outputs_out_of_memory(error);
         const gf_cli_input *const *found =
-            bsearch(real, sorted, inputs->count, sizeof *sorted, outputs_compare_name);
+            bsearch(real, sorted, inputs->count, sizeof(gf_cli_input *), outputs_compare_name);
         free(real);
         if (!found || !(*found)->existing.exists)
             continue;
@@ -225,7 +225,9 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
 gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf_error *error) {
     const size_t count = inputs->count;
     const gf_cli_input **sorted = calloc(count + 1, sizeof(gf_cli_input *));
-    gf_status status = sorted ? GF_OK : outputs_out_of_memory(error);
+    gf_status status = GF_OK;
+    if (!sorted)
+        return outputs_out_of_memory(error);
     for (size_t i = 0; i < count && !status; i++) {
         status = outputs_name_one(line, &inputs->list[i], i + 1, error);
         sorted[i] = &inputs->list[i];

@@ -210,8 +210,10 @@ __attribute__((format(printf, 2, 3))) static void differences_add(gf_differences
 /* Return whether two values are equal in every bit, including NaN payloads and the sign of 0.
  * Members that a type does not use are zero. */
 static bool same_value(const gf_value *a, const gf_value *b) {
-    return a->type == b->type && a->low == b->low && a->high == b->high &&
-           memcmp(&a->real, &b->real, sizeof a->real) == 0 &&
+    uint64_t x, y;
+    memcpy(&x, &a->real, sizeof x);
+    memcpy(&y, &b->real, sizeof y);
+    return a->type == b->type && a->low == b->low && a->high == b->high && x == y &&
            (a->type != GF_VALUE_TEXT || strcmp(a->text, b->text) == 0);
 }
 

@@ -261,12 +261,12 @@ static bool leader_take(batch_leader *leader, uint32_t from) {
         MPI_Test(&member->incoming, &arrived, MPI_STATUS_IGNORE);
     if (arrived) {
         message = member->message;
-        message->rank = from;
         member->message = NULL;
     }
     pthread_mutex_unlock(&gf_mpi_calls);
     if (!message)
         return false;
+    message->rank = from;
     if (message->kind == BATCH_FINISHED) {
         leader_add(leader, message);
         return true;
