@@ -168,7 +168,7 @@ typedef struct gf_cli_input {
                       * or the path relative to the directory given as input */
     uint64_t bytes;  /* file size; 0: unknown */
     struct timespec time; /* last modification; 0: unknown */
-    /* Of gf_cli_outputs_name. NULL: no output. */
+    /* Set by gf_cli_outputs_name. NULL: no output. */
     char *out;             /* path of the output */
     char *real;            /* its canonical path, without symbolic links */
     gf_cli_state existing; /* its state before the batch */
