@@ -127,9 +127,6 @@ TEST(progress_can_cancel) {
     const gf_format tall = {8, 400, 1, GF_U8, false};
     AUTO(image) test_image image = test_image_new(tall, 0);
     const char *path = in_directory("in.pgm");
-    char in_path[1200];
-    snprintf(in_path, sizeof in_path, "%s", path);
-    path = in_path;
     test_put(path, &image);
     AUTO(engine)
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .rows_per_strip = 10});
