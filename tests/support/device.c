@@ -3,12 +3,7 @@
 #include "strip.h"
 
 #ifdef GF_WITH_CUDA
-#include <cuda_runtime_api.h>
-
-static void must(cudaError_t result) {
-    if (result != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(result));
-}
+#include "cuda_util.h"
 
 static void *to_device(const void *data, size_t size) {
     void *memory = NULL;
@@ -22,13 +17,15 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     test_strip strip;
     if (!test_strip_new(&strip, filter, text, seed, format, whole, row_align))
         return false;
-    unsigned char *in = to_device(strip.in, strip.in_size);
-    unsigned char *out = to_device(strip.got, strip.out_size);
+    AUTO(device) unsigned char *in = to_device(strip.in, strip.in_size);
+    AUTO(device) unsigned char *out = to_device(strip.got, strip.out_size);
+    AUTO(device)
     unsigned char *accumulated = strip.state ? to_device(strip.state, strip.state_size) : NULL;
     AUTO(free) unsigned char *payload = test_zeros(strip.payload_bytes + TEST_MARGIN);
     memset(payload + strip.payload_bytes, TEST_PAINT, TEST_MARGIN);
-    unsigned char *extracted = to_device(payload, strip.payload_bytes + TEST_MARGIN);
+    AUTO(device) unsigned char *extracted = to_device(payload, strip.payload_bytes + TEST_MARGIN);
     const gf_plan *plan = strip.plan;
+    AUTO(device)
     void *constants = plan->constants ? to_device(plan->constants, plan->constant_bytes) : NULL;
     gf_strip piece = {.out = strip.out,
                       .records = out + (strip.records - strip.got),
@@ -40,13 +37,11 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
         piece.in[i].data = in + (strip.from[i].data - strip.in);
     }
     piece.out.data = out + (strip.out.data - strip.got);
-    void *scratch = NULL;
     const size_t scratch_bytes =
         gf_filter_kernels(filter)->scratch_bytes
             ? gf_filter_kernels(filter)->scratch_bytes(strip.plan, strip.from[0].rows)
             : 0;
-    must(cudaMalloc(&scratch, scratch_bytes + 1));
-    must(cudaMemset(scratch, 0, scratch_bytes + 1)); /* as the backend does */
+    AUTO(device) void *scratch = device_alloc(scratch_bytes + 1); /* cleared, as the backend does */
     gf_queue queue = {.error = &why, .name = filter->info.name};
     gf_filter_kernels(filter)->launch(strip.plan, &piece, scratch, &queue);
     if (queue.status)
@@ -57,12 +52,6 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     AUTO(free) unsigned char *state = test_alloc(strip.state_size + 1);
     if (accumulated)
         must(cudaMemcpy(state, accumulated, strip.state_size, cudaMemcpyDeviceToHost));
-    must(cudaFree(in));
-    must(cudaFree(out));
-    must(cudaFree(accumulated));
-    must(cudaFree(extracted));
-    must(cudaFree(constants));
-    must(cudaFree(scratch));
     assert_true(
         test_painted(payload + strip.payload_bytes, payload + strip.payload_bytes + TEST_MARGIN));
     test_strip_check(&strip, "cuda", state, payload, 1, 0);

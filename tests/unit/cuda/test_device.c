@@ -3,46 +3,13 @@
 #include "job.h"
 
 #ifdef GF_WITH_CUDA
-#include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-static void must(cudaError_t result) {
-    if (result != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(result));
-}
-
-/* Allocate cleared memory, for any stream. */
-static void *device_alloc(size_t size) {
-    void *memory = NULL;
-    must(cudaMalloc(&memory, size));
-    must(cudaMemset(memory, 0, size));
-    must(cudaDeviceSynchronize());
-    return memory;
-}
-
-static cudaStream_t new_stream(void) {
-    cudaStream_t stream;
-    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
-}
-
-static void test_auto_device(void *variable) {
-    void *memory;
-    memcpy(&memory, variable, sizeof memory);
-    must(cudaFree(memory));
-}
-
-static void test_auto_stream(cudaStream_t *stream) {
-    must(cudaStreamDestroy(*stream));
-}
+#include "cuda_util.h"
 
 static void test_auto_job(gf_device_job **job) {
     gf_device_job_free(*job);
-}
-
-static gf_engine *cuda_engine(void) {
-    return test_engine(&(gf_engine_options){.backend = "cuda"});
 }
 
 /* Images of one format in host memory, without gaps, and what golden makes of each. */

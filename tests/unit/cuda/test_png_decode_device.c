@@ -9,12 +9,7 @@
 #include "png_util.h"
 
 #ifdef GF_WITH_CUDA
-#include <cuda_runtime_api.h>
-
-static void must(cudaError_t result) {
-    if (result != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(result));
-}
+#include "cuda_util.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -180,7 +175,6 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     static gf_error errors[MAX];
     static placed_file places[MAX];
     size_t used = 0, size = 0;
-    unsigned char *memory;
     uint64_t left = gf_png_left();
     assert_true(count <= MAX);
     for (size_t i = 0; i < count; i++) {
@@ -196,7 +190,7 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
         out[used].stride = stride;
         files[used++] = (gf_buffer){list[i].data, list[i].size};
     }
-    must(cudaMalloc((void **)&memory, size + 1));
+    AUTO(device) unsigned char *memory = device_alloc(size + 1);
     must(cudaMemset(memory, TEST_PAINT, size + 1));
     must(cudaDeviceSynchronize());
     for (size_t i = 0; i < used; i++)
@@ -210,7 +204,6 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
                  (unsigned long long)seed, (unsigned long long)(gf_png_left() - left), used);
     AUTO(free) unsigned char *got = test_alloc(size + 1);
     must(cudaMemcpy(got, memory, size, cudaMemcpyDeviceToHost));
-    must(cudaFree(memory));
     for (size_t i = 0; i < used; i++) {
         check_file(&files[i], &formats[i], out[i].stride, &places[i], &errors[i], got, seed, total);
         free((void *)(uintptr_t)files[i].data);
@@ -220,7 +213,7 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
 TEST(decodes_all_kinds) {
     gf_device_decodes_always = true;
     test_needs_gpu();
-    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = cuda_engine();
     const uint64_t seed = test_environment("GF_TEST_SEED", 4711), rounds = test_rounds(80);
     counts total = {0, 0};
     for (uint64_t round = 0; round < rounds; round++) {
@@ -245,7 +238,7 @@ TEST(judges_damaged_files_as_the_cpu) {
     gf_device_decodes_always = true;
     test_needs_gpu();
     enum { FILES = 512, WAYS = 8 };
-    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = cuda_engine();
     const uint64_t seed = test_environment("GF_TEST_SEED", 815), rounds = test_rounds(10);
     counts total = {0, 0};
     for (uint64_t round = 0; round < rounds; round++) {
@@ -277,7 +270,7 @@ TEST(judges_damaged_files_as_the_cpu) {
 /* Few files are decoded by the CPU, with the same result. */
 TEST(few_files_are_left_to_the_cpu) {
     test_needs_gpu();
-    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = cuda_engine();
     counts total = {0, 0};
     for (uint64_t seed = 0; seed < 10; seed++) {
         test_random random = test_seeded(seed);
@@ -299,7 +292,7 @@ TEST(decodes_large_files) {
                                         {30001, 7, 4, GF_U16, true},
                                         {5, 20001, 1, GF_U8, false},
                                         {300000, 3, 1, GF_U8, false}};
-    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = cuda_engine();
     test_random random = test_seeded(3);
     counts total = {0, 0};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -323,12 +316,11 @@ TEST(decodes_large_files) {
 
 TEST(rejects_wrong_arguments) {
     test_needs_gpu();
-    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    AUTO(engine) gf_engine *engine = cuda_engine();
     test_random random = test_seeded(1);
     gf_format format = {300, 200, 3, GF_U8, false};
     AUTO(free) png_bytes file = own_file(format, &random);
-    unsigned char *image;
-    must(cudaMalloc((void **)&image, 900 * 200));
+    AUTO(device) unsigned char *image = device_alloc(900 * 200);
     gf_buffer files[] = {{file.data, file.size}, {file.data, file.size / 2}};
     gf_format formats[] = {format, format};
     gf_out_pixels out[] = {{image, 900}, {image, 900}};
@@ -353,7 +345,6 @@ TEST(rejects_wrong_arguments) {
     files[0].data = NULL;
     assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &why),
                      GF_USAGE);
-    must(cudaFree(image));
 }
 #endif
 

@@ -3,16 +3,7 @@
 #include "png_both.h"
 
 #ifdef GF_WITH_CUDA
-#include <cuda_runtime_api.h>
-
-static void must(cudaError_t result) {
-    if (result != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(result));
-}
-
-static gf_engine *cuda_engine(void) {
-    return test_engine(&(gf_engine_options){.backend = "cuda"});
-}
+#include "cuda_util.h"
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
@@ -93,24 +84,20 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
     test_image images[MAX];
     gf_pixels in[MAX];
     gf_buffer out[MAX];
-    unsigned char *from[MAX], *to[MAX], *got;
+    unsigned char *from[MAX], *to[MAX];
     const size_t bound = gf_png_bound(&format), padding = (size_t)test_below(random, 2) * 37;
     const size_t shift = (size_t)test_below(random, 2) * gf_type_bytes(format.type);
     assert_true(count <= MAX && bound);
-    got = test_alloc(bound + 2 * AROUND);
+    AUTO(free) unsigned char *got = test_alloc(bound + 2 * AROUND);
     for (uint64_t i = 0; i < count; i++) {
         images[i] = test_image_new(format, padding);
         fill(&images[i], contents[i], random);
-        must(cudaMalloc((void **)&from[i], images[i].size + shift));
+        from[i] = device_alloc(images[i].size + shift);
         must(cudaMemcpy(from[i] + shift, images[i].memory, images[i].size, cudaMemcpyHostToDevice));
         in[i] = (gf_pixels){from[i] + shift + (images[i].rows.data - images[i].memory),
                             images[i].stride};
-        to[i] = NULL;
         memset(got, TEST_PAINT, bound + 2 * AROUND);
-        if (where != ON_DEVICE)
-            to[i] = test_alloc(bound + 2 * AROUND);
-        else
-            must(cudaMalloc((void **)&to[i], bound + 2 * AROUND));
+        to[i] = (where == ON_DEVICE ? device_alloc : test_alloc)(bound + 2 * AROUND);
         must(cudaMemcpy(to[i], got, bound + 2 * AROUND, cudaMemcpyDefault));
         out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + AROUND, bound};
     }
@@ -142,7 +129,6 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
         else
             must(cudaFree(to[i]));
     }
-    free(got);
 }
 
 static void check_one(gf_engine *engine, gf_format format, content kind, output where,
@@ -208,8 +194,8 @@ TEST(rejects_wrong_arguments) {
     test_needs_gpu();
     AUTO(engine) gf_engine *engine = cuda_engine();
     const gf_format format = {300, 200, 3, GF_U8, false}, real = {300, 200, 3, GF_F32, false};
-    unsigned char *image, file[1000];
-    must(cudaMalloc((void **)&image, 900 * 200));
+    AUTO(device) unsigned char *image = device_alloc(900 * 200);
+    unsigned char file[1000];
     must(cudaMemset(image, 1, 900 * 200));
     gf_pixels in = {image, 900};
     gf_buffer out = {file, sizeof file};
@@ -234,16 +220,13 @@ TEST(rejects_wrong_arguments) {
     out = (gf_buffer){file, sizeof file};
     assert_ok(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &why));
     assert_memory_equal(file, "\x89PNG", 4);
-    cudaStream_t stream;
+    AUTO(stream) cudaStream_t stream = new_stream();
     cudaGraph_t graph;
-    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     assert_error(gf_encode_png_device(engine, &format, 1, &in, &out, stream, &why), GF_USAGE,
                  "captured");
     must(cudaStreamEndCapture(stream, &graph));
     must(cudaGraphDestroy(graph));
-    must(cudaStreamDestroy(stream));
-    must(cudaFree(image));
 }
 
 #endif
