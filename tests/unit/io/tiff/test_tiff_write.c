@@ -587,8 +587,7 @@ static tmsize_t never_written(TIFF *tiff, uint32_t strip, void *data, tmsize_t s
 TEST(failures_are_reported) {
     const gf_format format = {300, 400, 3, GF_U8, false}, wide = {30000000, 2, 3, GF_U8, false};
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
-    unsigned char *pixels = draw(&format, 1, 1);
-    gf_error error = {0};
+    AUTO(free) unsigned char *pixels = draw(&format, 1, 1);
     gf_sink *sink;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect_failure(&(how){.compression = wrong[i]}, &format, GF_USAGE,
@@ -620,7 +619,6 @@ TEST(failures_are_reported) {
         sink->ops->close(sink);
     }
     gf_libtiff = saved;
-    free(pixels);
 }
 
 int main(void) {
