@@ -130,7 +130,7 @@ static void keep_inside(char *argument) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *argv[MAX_ARGUMENTS + 2] = {"gpufilter"};
     fuzz_bytes rest = {data, size};
-    char *text = fuzz_text(&rest);
+    AUTO(free) char *text = fuzz_text(&rest);
     int argc = 1;
     if (home[0] == '\0')
         set_up();
@@ -155,6 +155,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (fchdir(directory_before) != 0) /* the driver's paths are relative to it */
             abort();
     }
-    free(text);
     return 0;
 }

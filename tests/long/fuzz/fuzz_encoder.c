@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint32_t threads = 1 + fuzz_byte(&bytes) % 4;
     const uint64_t strip = 1 + fuzz_byte(&bytes) % 64;
     fuzz_job job = read_job(&bytes);
-    png_bytes file, other;
+    AUTO(free) png_bytes file, other;
     file.data = write_file(&job, 1, job.format.height, &file.size);
     other.data = write_file(&job, threads, strip, &other.size);
     FUZZ_CHECK(file.size == other.size && memcmp(file.data, other.data, file.size) == 0,
@@ -78,8 +78,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                           gf_row_bytes(&job.format) * (size_t)job.format.height) == 0,
                "different pixels");
     clear(&back);
-    free(file.data);
-    free(other.data);
     free(job.pixels);
     return 0;
 }

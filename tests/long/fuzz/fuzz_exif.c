@@ -18,11 +18,11 @@ static gf_status read_at(void *context, void *data, size_t size, uint64_t offset
 /* Write the directories after a header, read and write them again: the bytes must be equal. */
 static void check_round_trip(const gf_tiff_list *list, bool big) {
     gf_tiff_list again = {.name = "x"};
-    gf_tiff_bytes one = {0}, two = {0};
+    AUTO(free) gf_tiff_bytes one = {0}, two = {0};
     gf_error error;
     gf_status status = gf_tiff_list_write(list, GROUPS, FIRST, big, &one, &error);
     FUZZ_CHECK(!status, "%s", error.message);
-    unsigned char *file = calloc(1, FIRST + one.size);
+    AUTO(free) unsigned char *file = calloc(1, FIRST + one.size);
     if (file == NULL)
         abort();
     memcpy(file, big ? "II+\0\x08\0\0\0\x10" : "II*\0\x10", big ? 9 : 5);
@@ -34,27 +34,22 @@ static void check_round_trip(const gf_tiff_list *list, bool big) {
     FUZZ_CHECK(one.size == two.size && memcmp(one.data, two.data, one.size) == 0,
                "different directories");
     gf_tiff_list_clear(&again);
-    free(file);
-    free(one.data);
-    free(two.data);
 }
 
 static void check_metadata(const uint8_t *data, size_t size, uint64_t first) {
     const gf_limits limits = {.max_chunk = 1 << 12};
     fuzz_bytes bytes = {data, size};
-    gf_metadata metadata;
     gf_tiff_tags tags;
     gf_error error = {0};
-    metadata = (gf_metadata){0};
-    const gf_status status = gf_tiff_read_metadata(&(gf_ifd_file){read_at, &bytes, size, "x", NULL}, first,
-                                               &metadata, &tags, &limits, &error);
+    AUTO(metadata) gf_metadata metadata = (gf_metadata){0};
+    const gf_status status = gf_tiff_read_metadata(&(gf_ifd_file){read_at, &bytes, size, "x", NULL},
+                                                   first, &metadata, &tags, &limits, &error);
     FUZZ_CHECK(tags.bytes <= 2 * limits.max_chunk, "tags of %" PRIu64 " bytes", tags.bytes);
     if (status)
         fuzz_check_error(status, &error);
     for (size_t i = 0; i < metadata.count; i++)
         FUZZ_CHECK(metadata.chunks[i].size < 4 * (limits.max_chunk + size), "item of %zu bytes",
                    metadata.chunks[i].size);
-    gf_metadata_clear(&metadata);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

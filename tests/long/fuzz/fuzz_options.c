@@ -63,7 +63,7 @@ static void check_round_trip(const gf_settings *settings, const gf_param *param,
 }
 
 static void check_settings(const gf_settings *settings, const gf_param *params, size_t count) {
-    gf_settings *other = gf_settings_new(params, count);
+    AUTO(settings) gf_settings *other = gf_settings_new(params, count);
     if (other == NULL)
         abort();
     for (size_t i = 0; i < count; i++) {
@@ -72,7 +72,6 @@ static void check_settings(const gf_settings *settings, const gf_param *params, 
         check_param(settings, &params[i]);
         check_round_trip(settings, &params[i], other);
     }
-    gf_settings_free(other);
 }
 
 /* Check a template for names of outputs. */
@@ -115,7 +114,7 @@ static void parse(int argc, char **argv, const gf_command *command) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *argv[MAX_ARGUMENTS + 1] = {NULL};
-    char *text = fuzz_text(&(fuzz_bytes){data, size});
+    AUTO(free) char *text = fuzz_text(&(fuzz_bytes){data, size});
     int argc = 0;
     for (size_t at = 0; at < size && argc < MAX_ARGUMENTS; at += strlen(text + at) + 1)
         argv[argc++] = text + at;
@@ -125,6 +124,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             command = gf_command_at((unsigned char)argv[0][0] % test_filter_count());
         parse(argc - 1, argv + 1, &command);
     }
-    free(text);
     return 0;
 }

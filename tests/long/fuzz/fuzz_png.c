@@ -9,7 +9,7 @@ static void png_round_trip(const outcome *image, unsigned which) {
     static const char *const efforts[] = {"fast", "fast", "fast", "none"};
     const char *path = fuzz_path("x.png");
     const gf_file_options options = {.force = true, .write.compression = efforts[which % 4]};
-    png_bytes file;
+    AUTO(free) png_bytes file;
     gf_error error = {0};
     const gf_status status = save_image(path, &image->format, image->pixels, &image->metadata,
                                         &options, 1 + which % 7, &error);
@@ -19,7 +19,6 @@ static void png_round_trip(const outcome *image, unsigned which) {
     FUZZ_CHECK(back.error.status == GF_OK, "cannot read the written file: %s", back.error.message);
     FUZZ_CHECK(same_image(image, &back), "different pixels after writing");
     clear(&back);
-    free(file.data);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

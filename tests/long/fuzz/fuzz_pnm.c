@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 4)
         return 0;
     const unsigned which = data[size - 1];
-    uint8_t *npy = *data == '{' ? pnm_make_npy(data, &size) : NULL;
+    AUTO(free) uint8_t *npy = *data == '{' ? pnm_make_npy(data, &size) : NULL;
     data = npy ? npy : data;
     outcome file = fuzz_load_file(data, size, &fuzz_limits, plain_source_open, 1 + which % 4);
     outcome pipe = fuzz_load_pipe(data, size, &fuzz_limits, plain_source_open, 1 + which % 3);
@@ -53,6 +53,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         pnm_round_trip(&file, which);
     clear(&file);
     clear(&pipe);
-    free(npy);
     return 0;
 }

@@ -28,10 +28,9 @@ static void seed_put(const char *harness, const void *data, size_t size) {
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
 static void seed_png(const png_spec *spec) {
-    png_bytes file;
+    AUTO(free) png_bytes file;
     png_make(spec, &file, NULL, NULL);
     seed_put("fuzz_png", file.data, file.size);
-    free(file.data);
 }
 
 static void seed_pngs(void) {
@@ -151,9 +150,8 @@ static void seed_tiffs(void) {
         size_t size;
         if (!tiff_write(path, specs, 1 + i % 2, &random))
             abort();
-        unsigned char *data = test_bytes(path, &size);
+        AUTO(free) unsigned char *data = test_bytes(path, &size);
         seed_put("fuzz_tiff", data, size);
-        free(data);
     }
     (void)unlink(path);
 }
@@ -445,7 +443,7 @@ static void seed_lines(void) {
         "smooth --help",
         "-- --version",
     };
-    png_bytes file;
+    AUTO(free) png_bytes file;
     const png_spec spec = {.width = 6, .height = 5, .color = 6, .depth = 8};
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -455,7 +453,6 @@ static void seed_lines(void) {
     }
     seed_line("fuzz_cli", lines[5], "a.x\nb.png\nc.ppm\nno.png\n", 23);
     seed_line("fuzz_cli", lines[7], "abcdef", 6);
-    free(file.data);
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------- */

@@ -344,9 +344,8 @@ TEST(converts_resolutions) {
         gf_metadata metadata = {0};
         gf_metadata_add(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from, sizeof cases[i].from);
         save_with("o.jpg", &metadata);
-        unsigned char *file = test_bytes(in_directory("o.jpg"), &size);
+        AUTO(free) unsigned char *file = test_bytes(in_directory("o.jpg"), &size);
         assert_memory_equal(file + 13, cases[i].jfif, 5);
-        free(file);
         save_with("o.png", &metadata);
         gf_metadata_clear(&metadata);
         metadata = load_metadata("o.png");
@@ -505,14 +504,13 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 TEST(limits_the_time_of_scans) {
     const jpeg_shape shape = {200, 100, 3, 1, .progressive = true};
     const gf_limits limits = {.max_seconds = 2};
-    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    AUTO(free) jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char row[600];
     clock_step = 1;
     assert_jpeg_rejected(&file, &limits,
                          "decoding exceeds the limit of 2 seconds; raise it with --max-seconds");
     clock_step = 0;
     put_bytes(in_directory("x.jpg"), file.data, file.size);
-    free(file.data);
     gf_source *source = open_source(in_directory("x.jpg"), &limits);
     clock_step = 1;
     for (unsigned y = 0; y < shape.height; y++)
