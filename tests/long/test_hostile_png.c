@@ -66,7 +66,7 @@ TEST(invalid_sizes) {
 
 /* Every combination of depth, colour type and the three methods, valid or not. */
 TEST(header_combinations) {
-    png_bytes file = small_file(2, false, 0);
+    AUTO(free) png_bytes file = small_file(2, false, 0);
     for (unsigned depth = 0; depth <= 17; depth++)
         for (unsigned color = 0; color < 9; color++)
             for (unsigned method = 0; method < 8; method++) {
@@ -78,7 +78,6 @@ TEST(header_combinations) {
                 repair_checksums(&file);
                 try_png(&file, "header", depth * 100 + color, &totals);
             }
-    free(file.data);
     hostile_print(&totals);
 }
 
@@ -147,7 +146,7 @@ TEST(malformed_chunks) {
 
 /* All orders of the chunks of a palette image, with bytes after its end. */
 TEST(chunks_in_any_order) {
-    png_bytes file = small_file(8, false, 0);
+    AUTO(free) png_bytes file = small_file(8, false, 0);
     size_t at[16] = {8}, count = 0;
     while (at[count] + 12 <= file.size) {
         at[count + 1] = chunk_end(&file, at[count]);
@@ -169,7 +168,6 @@ TEST(chunks_in_any_order) {
                 made.size += first;
                 try_png(&made, "order", first * 100 + second * 10 + third, &totals);
             }
-    free(file.data);
     hostile_print(&totals);
 }
 
@@ -230,10 +228,9 @@ TEST(bombs) {
     for (size_t i = 0; i < 4; i++)
         for (size_t zeros = 1 << 12; zeros <= (hostile_all() ? (size_t)1 << 31 : 1 << 26);
              zeros <<= 3) {
-            png_bytes middle = {0};
+            AUTO(free) png_bytes middle = {0};
             put_bomb(&middle, names[i].name, names[i].prefix, names[i].size, zeros);
             png_bytes file = insert_chunks(&middle);
-            free(middle.data);
             try_large(&file, names[i].name);
         }
     hostile_print(&totals);
@@ -250,7 +247,7 @@ TEST(many_chunks) {
                  {"IDAT", "", 0},
                  {"zTXt", "a\0\0", 3}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        png_bytes one = {0}, middle;
+        AUTO(free) png_bytes one = {0}, middle;
         png_put_chunk(&one, names[i].name, names[i].data, names[i].size, false);
         const size_t count = hostile_all() ? 1000000 : 100000;
         middle = (png_bytes){malloc(count * one.size), count * one.size};
@@ -258,8 +255,6 @@ TEST(many_chunks) {
         for (size_t k = 0; k < count; k++)
             memcpy(middle.data + k * one.size, one.data, one.size);
         png_bytes file = insert_chunks(&middle);
-        free(one.data);
-        free(middle.data);
         try_large(&file, names[i].name);
     }
     hostile_print(&totals);

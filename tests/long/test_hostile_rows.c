@@ -109,7 +109,7 @@ TEST(headers_without_end) {
     static const char fillers[] = {'x', '1', ' ', '\n', '#', '\0', '\r'};
     const size_t size = hostile_all() ? 16 << 20 : 1 << 20;
     open_as = plain_source_open;
-    png_bytes file = {malloc(size), size};
+    AUTO(free) png_bytes file = {malloc(size), size};
     assert_non_null(file.data);
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         for (size_t f = 0; f < sizeof fillers; f++) {
@@ -117,7 +117,6 @@ TEST(headers_without_end) {
             memcpy(file.data, starts[i], strlen(starts[i]));
             try_file(&file, starts[i], f, &totals);
         }
-    free(file.data);
     hostile_print(&totals);
 }
 

@@ -366,18 +366,17 @@ TEST(own_files) {
         const gf_format format = {1500 + 999 * e, 900, 1 + (uint32_t)e, GF_U8,
                                   (1 + (uint32_t)e) % 2 == 0};
         const size_t size = gf_row_bytes(&format) * format.height;
-        unsigned char *pixels = test_alloc(size), *got;
+        AUTO(free) unsigned char *pixels = test_alloc(size);
         gf_format read;
         for (size_t i = 0; i < size; i++)
             pixels[i] = (unsigned char)(i / 300 + test_below(&random, 1 + i / 50000 % 20));
         assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50, &why));
         for (uint32_t threads = 1; threads <= 5; threads++) {
+            AUTO(free) unsigned char *got;
             const gf_limits limits = {.threads = threads};
             assert_ok(load_image(in_directory("own.png"), &limits, 100, &read, &got, NULL, &why));
             assert_memory_equal(got, pixels, size);
-            free(got);
         }
-        free(pixels);
     }
 }
 

@@ -67,8 +67,8 @@ TEST(equal_costs_choose_the_first_filter) {
     const gf_format format = {700, 40, 3, GF_U8, false};
     gf_png_strips strips;
     gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);
-    unsigned char *memory = calloc(format.height + 2, strips.row_stride);
-    unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
+    AUTO(free) unsigned char *memory = calloc(format.height + 2, strips.row_stride);
+    AUTO(free) unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
     gf_png_scratch *scratch = gf_png_scratch_new(&strips);
     assert_true(memory && filtered && scratch);
     for (size_t y = 20; y < 40; y++)
@@ -80,8 +80,6 @@ TEST(equal_costs_choose_the_first_filter) {
         assert_int_equal(filtered[y * (strips.row_bytes + 1)], wanted);
     }
     gf_png_scratch_free(scratch);
-    free(memory);
-    free(filtered);
 }
 
 int main(void) {

@@ -356,21 +356,20 @@ TEST(ignores_rows_below) {
     const gf_format format = {400, 300, 3, GF_U8, false};
     gf_crop crop = {.width = 400, .height = 10};
     gf_limits limits = {.crop = &crop, .threads = 1};
-    unsigned char *pixels = random_pixels(&format, 3), *got;
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 3);
     gf_format read;
     size_t size;
     assert_ok(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL));
     AUTO(free) unsigned char *bytes = test_bytes(in_directory("x.png"), &size);
     put_bytes(in_directory("x.png"), bytes, size - 40000);
     for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
+        AUTO(free) unsigned char *got;
         crop.height = 10;
         assert_ok(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &why));
         assert_memory_equal(got, pixels, 10 * gf_row_bytes(&format));
-        free(got);
         crop.height = 300;
         assert_load_fails(in_directory("x.png"), &limits, "x.png: the PNG ends too early");
     }
-    free(pixels);
 }
 
 TEST(rejects_parts_outside) {
@@ -599,10 +598,11 @@ TEST(rejects_damaged_orientations) {
 TEST(rejects_late_orientations) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
     const gf_format format = {30, 20, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1), *got;
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     for (int early = 0; early <= 1; early++)
         for (unsigned char orientation = 0; orientation <= 8; orientation++)
             for (int turn = 0; turn <= 1; turn++) {
+                AUTO(free) unsigned char *got;
                 const gf_limits limits = {.autorotate = turn};
                 const bool fails = turn && !early && orientation > 1;
                 unsigned char data[26] = {0};
@@ -623,9 +623,7 @@ TEST(rejects_late_orientations) {
                                    "l.png: the EXIF orientation follows the pixels; "
                                    "convert the file to TIFF first, or remove "
                                    "--autorotate");
-                free(got);
             }
-    free(pixels);
 }
 
 /* Readers use the first of two orientations, which turning changes. The second is not copied. */
@@ -634,21 +632,20 @@ TEST(omits_second_orientations) {
     static const gf_crop crop = {0, 0, 5, 5};
     const gf_limits limits[] = {{.autorotate = true}, {.crop = &crop}, {.autorotate = false}};
     const gf_format format = {30, 20, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 1), *got;
+    AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     AUTO(metadata) gf_metadata metadata = {0};
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
     assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,
                          &(gf_file_options){.force = true}, 20, NULL));
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        AUTO(free) unsigned char *got;
         AUTO(metadata) gf_metadata read;
         gf_format turned;
         assert_ok(load_image(in_directory("l.png"), &limits[i], 1, &turned, &got, &read, NULL));
         assert_int_equal(read.count, 1);
         assert_int_equal(gf_metadata_orientation(&read), i == 0 ? 1 : 6);
-        free(got);
     }
-    free(pixels);
 }
 
 /* The note about further pages does not depend on the part that is read. */

@@ -314,7 +314,8 @@ TEST(chunks_contain_all_bytes) {
     enum { MAX = 50 };
     for (size_t size = 1; size < 4 * MAX; size++) {
         unsigned char buffer[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
-        unsigned char *data = buffer + GF_PNG_IDAT_HEAD, *file;
+        unsigned char *data = buffer + GF_PNG_IDAT_HEAD;
+        AUTO(free) unsigned char *file;
         gf_output *output;
         size_t got, at = 0;
         for (size_t i = 0; i < size; i++)
@@ -335,7 +336,6 @@ TEST(chunks_contain_all_bytes) {
             assert_int_equal(big32(file + at + 8 + length),
                              crc32(0, file + at + 4, (uInt)length + 4));
         }
-        free(file);
     }
 }
 
