@@ -108,13 +108,15 @@ uint64_t test_rounds(uint64_t count) {
     const char *tier = test_tier();
     if (strcmp(tier, "check") == 0)
         count = (count + 5) / 6;
-    else if (strcmp(tier, "long") == 0)
+    else if (strcmp(tier, "test") == 0)
+        count = (count + 1) / 2;
+    else
         count *= 8;
     return test_environment("GF_TEST_ROUNDS", count);
 }
 
 uint64_t test_stride(void) {
-    return strcmp(test_tier(), "long") == 0 ? 1 : 3;
+    return strcmp(test_tier(), "long") == 0 ? 1 : 7;
 }
 
 uint64_t test_environment(const char *name, uint64_t fallback) {

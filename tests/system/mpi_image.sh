@@ -65,7 +65,7 @@ some() { # ARGUMENTS...: run on 2, 3 or 4 ranks
 for kind in 8.ppm 16.ppm 32.pfm; do
     end=${kind#*.}
     a=../a$kind b=../b$kind
-    for n in 1 2 3 4; do
+    for n in $(by_tier 2 3 "1 2 3 4"); do
         check "$n ranks: smooth $kind" same $n smooth --axis xy --radius 9 $a out.$end
         check "$n ranks: hist $kind" same $n hist --csv --bins 300 $a
         check "$n ranks: hist --extract $kind" same $n hist --channel g --bins 8 -x 3 -o samples.csv $a
