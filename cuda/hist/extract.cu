@@ -122,7 +122,7 @@ GF_DEVICE uint32_t hist_sum_warp(uint32_t n) {
 // Write the indices of hits before `end`, the last one first. index: that of sample 0.
 GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t index) {
     while (hits) {
-        const uint32_t k = static_cast<uint32_t>(31 - __clz(static_cast<int>(hits)));
+        const uint32_t k = static_cast<uint32_t>(31 - __clz(hits));
         *--end = static_cast<uint16_t>(index + k);
         hits ^= 1u << k;
     }
@@ -135,8 +135,7 @@ template <typename T, typename F>
 GF_DEVICE uint32_t hist_list(hist_pass<T> *pass, const hist_pair<T> &pair, uint32_t hits0,
                              uint32_t hits1, F then) {
     constexpr uint32_t size = gf_hist_vector<T>::size;
-    const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
-                                                                  << 16;
+    const uint32_t n = __popc(hits0) | static_cast<uint32_t>(__popc(hits1)) << 16;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint32_t upto = n; // inclusive prefix sum over the lanes of the warp
 #pragma unroll
@@ -423,7 +422,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOC
                 nth = hist_sample_nth(a, extracted, value);
             }
             const uint32_t peers = __match_any_sync(GF_WARP, nth);
-            const uint32_t before = static_cast<uint32_t>(__popc(peers & ((1u << lane) - 1)));
+            const uint32_t before = __popc(peers & ((1u << lane) - 1));
             if (listed && before == 0)
                 split.many[warp][nth] = static_cast<uint16_t>(__popc(peers));
             __syncthreads();

@@ -82,12 +82,12 @@ GF_DEVICE png_place png_locate(const png_window &w, uint32_t index, uint32_t fil
 
 // Return the number of zeros below the lowest one; 64 for 0.
 GF_DEVICE uint32_t png_trailing(uint64_t bits) {
-    return bits ? static_cast<uint32_t>(__ffsll(static_cast<long long>(bits))) - 1 : 64;
+    return bits ? static_cast<uint32_t>(__ffsll(bits)) - 1 : 64;
 }
 
 // Return the number of zeros above the highest one; 64 for 0.
 GF_DEVICE uint32_t png_leading(uint64_t bits) {
-    return static_cast<uint32_t>(__clzll(static_cast<long long>(bits)));
+    return static_cast<uint32_t>(__clzll(bits));
 }
 
 // The bytes of a thread in a chunk. Positions count from the start of the deflate block.

@@ -152,12 +152,12 @@ GF_DEVICE bool inflate_sort(inflate_memory *m, inflate_code<SYMBOLS> *code, cons
     for (uint32_t first = 0; first < symbols; first += 32) {
         const uint32_t s = first + lane, length = s < symbols ? lengths[s] : 0;
         const uint32_t same = __match_any_sync(GF_WARP, length);
-        const uint32_t rank = static_cast<uint32_t>(__popc(same & ((1u << lane) - 1)));
+        const uint32_t rank = __popc(same & ((1u << lane) - 1));
         if (length)
             code->symbol[m->next[length] + rank] = static_cast<uint16_t>(s);
         __syncwarp();
         if (length && rank == 0)
-            m->next[length] += static_cast<uint32_t>(__popc(same));
+            m->next[length] += __popc(same);
         __syncwarp();
     }
     return true;

@@ -233,7 +233,7 @@ GF_DEVICE uint32_t png_find_edge(const unsigned char *bytes, uint32_t size, uint
             i < size && (at == 0 ? before != bytes[0] : bytes[at] != bytes[at - 1]);
         const uint32_t found = __ballot_sync(GF_WARP, differs);
         if (found) {
-            const uint32_t k = base + static_cast<uint32_t>(__ffs(static_cast<int>(found))) - 1;
+            const uint32_t k = base + static_cast<uint32_t>(__ffs(found)) - 1;
             return STEP > 0 ? k : size - 1 - k;
         }
     }
@@ -319,7 +319,7 @@ GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
     uint32_t varied =
         __ballot_sync(GF_WARP, lane < GF_REPEAT_POSITIONS && gf_repeat_is_varied(src + own));
     for (uint32_t probed = 0; varied && probed < GF_REPEAT_PATTERNS; probed++) {
-        const int k = __ffs(static_cast<int>(varied)) - 1;
+        const int k = __ffs(varied) - 1;
         varied &= varied - 1;
         if (!png_find_pattern(src, __shfl_sync(GF_WARP, own, k)))
             continue;

@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
 
     __syncwarp(); // order the stores above before the stores below
     for (; redo; redo &= redo - 1)
-        tiles_redo<Work>(a, tile.y + __ffs(static_cast<int>(redo)) - 1,
+        tiles_redo<Work>(a, tile.y + __ffs(redo) - 1,
                          (static_cast<uint64_t>(tile.before) * 32 + lane) * Work::PIXELS);
     if (tile.before == 0 ||
         (static_cast<uint64_t>(tile.before) + 1) * (32 * Work::PIXELS) > a.inner_end)

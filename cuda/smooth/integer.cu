@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(direct_policy::THREADS, Work::WARPS / direct_p
             }
         }
         for (; pending; pending &= pending - 1) {
-            const uint32_t bit = __ffs(static_cast<int>(pending)) - 1;
+            const uint32_t bit = __ffs(pending) - 1;
             const uint32_t number = direct_find(a, first + bit / BITS * 32 + lane).number;
             queue[atomicAdd(queued, 1)] = number * BITS + bit % BITS;
         }

@@ -342,7 +342,7 @@ GF_DEVICE int mma_next(uint32_t *ties) {
             ties[g] &= ties[g] - 1;
             found = true;
         }
-    const int bit = __ffs(static_cast<int>(mask)) - 1, lane = threadIdx.x;
+    const int bit = __ffs(mask) - 1, lane = threadIdx.x;
     return mask == 0 ? -1 : (line - bit % 8) * mma_policy::LINE + lane * 4 + bit / 8;
 }
 

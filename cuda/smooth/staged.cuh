@@ -315,8 +315,7 @@ __global__ void __launch_bounds__(gf_staged_policy::THREADS, Work::WARPS / gf_st
             pending = gf_pending_groups<Work>(a, run, pending);
         for (; pending; pending &= pending - 1)
             queue.group[atomicAdd(&queue.queued, 1)] =
-                (y * a.runs + run) * (GROUPS * Work::filtered) + __ffs(static_cast<int>(pending)) -
-                1;
+                (y * a.runs + run) * (GROUPS * Work::filtered) + __ffs(pending) - 1;
         gf_smooth_drain_full<Work>(a, queue.group, &queue.queued); // also orders uses of the stage
         tile = next;
     }
