@@ -295,10 +295,8 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         ->launch(plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
     gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED]);
     run->previous = context;
-    gf_queue_download(&queue, slot->out.data, strip.out.data,
-                      static_cast<size_t>(strip.out.rows) * strip.out.stride);
-    gf_queue_download(&queue, slot->records, strip.records,
-                      static_cast<size_t>(strip.out.rows) * plan->record);
+    gf_queue_download(&queue, slot->out.data, strip.out.data, strip.out.rows * strip.out.stride);
+    gf_queue_download(&queue, slot->records, strip.records, strip.out.rows * plan->record);
     gf_queue_download(&queue, slot->payload_buffer, strip.payload, run->head_bytes);
     gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
     return queue.status;

@@ -300,8 +300,7 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     gf_queue queue = gf_queue_on(job->own, job->filter->info.name, error);
     const gf_caller_scope scope(job->devices, &queue);
     gf_queue_follow(&queue, part->ready);
-    gf_queue_download(&queue, part->host.data, part->device.data,
-                      static_cast<size_t>(part->used) * job->plan->record);
+    gf_queue_download(&queue, part->host.data, part->device.data, part->used * job->plan->record);
     gf_queue_download(&queue, part->host.data + part->record_bytes,
                       part->device.data + part->record_bytes, part->state_bytes + part->head_bytes);
     gf_queue_clear(&queue, part->device.data + part->record_bytes, part->state_bytes);

@@ -173,8 +173,7 @@ static void encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t
         return;
     encoder_free_cpu(encoder);
     encoder->threads = threads;
-    const size_t rows =
-        gf_align(GF_PNG_PAD + static_cast<size_t>(shape->rows + 1) * shape->row_stride);
+    const size_t rows = gf_align(GF_PNG_PAD + (shape->rows + 1) * shape->row_stride);
     const size_t out = gf_align(gf_png_strip_bound(shape));
     encoder->scratch = static_cast<gf_png_scratch **>(calloc(threads, sizeof *encoder->scratch));
     queue->status = encoder->scratch ? gf_pool_open(threads, &encoder->pool, queue->error)
@@ -293,8 +292,7 @@ static void encoder_deliver(gf_encoder_call *call, const png_window *window) {
     gf_queue *queue = &call->queue;
     const auto end_of = [&](uint32_t strip) { // after Adler-32, CRC-32 and the IEND chunk
         const png_strip_state *state = &host->state[strip];
-        return static_cast<size_t>(state->data + state->size +
-                                   (host->input.strip[strip].last ? 4 + 4 + 12 : 4));
+        return state->data + state->size + (host->input.strip[strip].last ? 4 + 4 + 12 : 4);
     };
     bool own = false;
     for (uint64_t i = call->image, last = i + host->input.strip[window->strips - 1].image;

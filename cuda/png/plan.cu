@@ -279,35 +279,9 @@ GF_DEVICE uint32_t png_load_word(const unsigned char *src, size_t at) {
     return at % 4 ? __funnelshift_r(words[0], words[1], at % 4 * 8) : words[0];
 }
 
-// Return whether the pattern at `at` is also found in the window before it. A thread compares the
-// first word of the pattern at four positions per iteration.
-GF_DEVICE bool png_find_pattern(const unsigned char *src, size_t at) {
-    const size_t from = at < GF_DEFLATE_WINDOW ? 0 : at - GF_DEFLATE_WINDOW;
-    const unsigned char *window = src + (from & ~size_t{3});
-    const uint32_t *words = reinterpret_cast<const uint32_t *>(window);
-    const uint32_t begin = from % 4, end = static_cast<uint32_t>(at - from) + begin;
-    const uint32_t first = png_load_word(src, at);
-    bool found = false;
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; 4 * i < end; i += THREADS) {
-        const uint32_t low = words[i], high = words[i + 1];
-        const uint32_t same[4] = {low, __funnelshift_r(low, high, 8),
-                                  __funnelshift_r(low, high, 16), __funnelshift_r(low, high, 24)};
-        if (same[0] != first && same[1] != first && same[2] != first && same[3] != first)
-            continue;
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-            const uint32_t to = 4 * i + k;
-            bool equal = same[k] == first && to >= begin && to < end;
-            for (uint32_t j = 4; j < GF_DEFLATE_PATTERN && equal; j += 4)
-                equal = png_load_word(window, to + j) == png_load_word(src, at + j);
-            found |= equal;
-        }
-    }
-    return __syncthreads_or(found);
-}
-
-// Find out whether the filtered bytes of a strip repeat. Reads up to four windows of 32 KiB.
+// Find out whether the filtered bytes of a strip repeat: whether a pattern is also found in the
+// window before it. Reads up to four windows of 32 KiB. A thread compares the first word of the
+// pattern at four positions per iteration.
 GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
     const png_strip s = w.strip[strip];
     const unsigned char *src = w.filtered + strip * w.filtered_stride;
@@ -319,9 +293,32 @@ GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
     uint32_t varied =
         __ballot_sync(GF_WARP, lane < GF_REPEAT_POSITIONS && gf_repeat_is_varied(src + own));
     for (uint32_t probed = 0; varied && probed < GF_REPEAT_PATTERNS; probed++) {
-        const int k = __ffs(varied) - 1;
+        const size_t at = __shfl_sync(GF_WARP, own, __ffs(varied) - 1);
         varied &= varied - 1;
-        if (!png_find_pattern(src, __shfl_sync(GF_WARP, own, k)))
+        const size_t from = at < GF_DEFLATE_WINDOW ? 0 : at - GF_DEFLATE_WINDOW;
+        const unsigned char *window = src + (from & ~size_t{3});
+        const uint32_t *words = reinterpret_cast<const uint32_t *>(window);
+        const uint32_t begin = from % 4, end = static_cast<uint32_t>(at - from) + begin;
+        const uint32_t first = png_load_word(src, at);
+        bool found = false;
+#pragma unroll 4
+        for (uint32_t i = threadIdx.x; 4 * i < end; i += THREADS) {
+            const uint32_t low = words[i], high = words[i + 1];
+            const uint32_t same[4] = {low, __funnelshift_r(low, high, 8),
+                                      __funnelshift_r(low, high, 16),
+                                      __funnelshift_r(low, high, 24)};
+            if (same[0] != first && same[1] != first && same[2] != first && same[3] != first)
+                continue;
+#pragma unroll
+            for (uint32_t k = 0; k < 4; k++) {
+                const uint32_t to = 4 * i + k;
+                bool equal = same[k] == first && to >= begin && to < end;
+                for (uint32_t j = 4; j < GF_DEFLATE_PATTERN && equal; j += 4)
+                    equal = png_load_word(window, to + j) == png_load_word(src, at + j);
+                found |= equal;
+            }
+        }
+        if (!__syncthreads_or(found))
             continue;
         if (threadIdx.x == 0)
             *w.any_matches = w.state[strip].matches = PNG_MATCHES;

@@ -267,8 +267,7 @@ static size_t smooth_between_stride(const gf_plan *plan) {
 
 static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
-    return plan->axis == GF_SMOOTH_XY ? static_cast<size_t>(in_rows) * smooth_between_stride(head)
-                                      : 0;
+    return plan->axis == GF_SMOOTH_XY ? in_rows * smooth_between_stride(head) : 0;
 }
 
 static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,

@@ -140,6 +140,8 @@ static unsigned gf_smooth_blocks(uint64_t tiles, uint64_t wave, int warps) {
 struct gf_smooth_tiles : gf_smooth_runs {
     uint32_t rows_per_tile, tiles_per_row;
     gf_divider by; // divides by tiles_per_row
+    // Of smooth_staged: lanes per row of a tile, one run each, and tiles in all.
+    uint32_t lanes, tiles;
 };
 
 // Tile: its first row, its rows (0 after the last tile), and the tiles before it in this row.
@@ -156,11 +158,6 @@ GF_DEVICE gf_tile gf_find_tile(const gf_smooth_tiles &a, uint32_t index) {
 // Tuning constants of smooth_staged. Work::TILES_PER_WARP and Work::WARPS are the others.
 struct gf_staged_policy {
     static constexpr int THREADS = 64, WARPS = THREADS / 32;
-};
-
-struct gf_staged_args : gf_smooth_tiles {
-    uint32_t lanes; // per row of a tile, one run each
-    uint32_t tiles; // in all
 };
 
 // Layout of a tile in shared memory for one Work, in units of 16 bytes.
@@ -203,7 +200,7 @@ GF_DEVICE void gf_staged_each_unit(gf_tile tile, int per_row, Visit visit) {
 // Start to copy a tile into a stage: the runs of all lanes in order. If a row has several tiles,
 // also copy the units around them. Units outside the image are not copied and not used.
 template <typename Work>
-GF_DEVICE void gf_staged_load(const gf_staged_args &a, gf_tile tile, uint4 *stage) {
+GF_DEVICE void gf_staged_load(const gf_smooth_tiles &a, gf_tile tile, uint4 *stage) {
     typedef gf_stage_shape<Work> Shape;
     const int lane = threadIdx.x % 32, halo = Shape::halo_units;
     const unsigned char *row = gf_smooth_in(a, tile.y);
@@ -228,7 +225,7 @@ GF_DEVICE void gf_staged_load(const gf_staged_args &a, gf_tile tile, uint4 *stag
 
 // Store the runs of all lanes, up to the last whole unit of a row.
 template <typename Work>
-GF_DEVICE void gf_staged_store(const gf_staged_args &a, gf_tile tile, const uint32_t *words,
+GF_DEVICE void gf_staged_store(const gf_smooth_tiles &a, gf_tile tile, const uint32_t *words,
                                uint4 *stage) {
     typedef gf_stage_shape<Work> Shape;
     const int lane = threadIdx.x % 32;
@@ -268,7 +265,7 @@ GF_DEVICE void gf_staged_store(const gf_staged_args &a, gf_tile tile, const uint
 // Shared memory: 2.5 to 11.5 KB per warp. Registers: 54 to 96 (sm_90), as Work::WARPS allows.
 template <typename Work>
 __global__ void __launch_bounds__(gf_staged_policy::THREADS, Work::WARPS / gf_staged_policy::WARPS)
-    smooth_staged(const __grid_constant__ gf_staged_args a,
+    smooth_staged(const __grid_constant__ gf_smooth_tiles a,
                   const __grid_constant__ typename Work::Args args) {
     typedef gf_stage_shape<Work> Shape;
     const int GROUPS = Work::GROUPS, HALO = Work::HALO, halo = Shape::halo_units;
@@ -325,7 +322,7 @@ __global__ void __launch_bounds__(gf_staged_policy::THREADS, Work::WARPS / gf_st
 // Queue the kernel for all rows of a strip.
 template <typename Work>
 static bool gf_staged_launch(const gf_smooth_job &job, const typename Work::Args &args) {
-    gf_staged_args a = {};
+    gf_smooth_tiles a = {};
     gf_smooth_set_rows(&a, job);
     if (!gf_smooth_set_runs<Work>(&a))
         return false;
@@ -338,7 +335,7 @@ static bool gf_staged_launch(const gf_smooth_job &job, const typename Work::Args
     const uint64_t wave = gf_resident_blocks<smooth_staged<Work>>(threads);
     const uint64_t per_row = static_cast<uint64_t>(a.runs) * Work::GROUPS * Work::filtered;
     gf_smooth_parts(a, job.strip.out.rows, (UINT64_C(1) << 31) / per_row,
-                    [&](gf_staged_args &part) {
+                    [&](gf_smooth_tiles &part) {
                         part.tiles = static_cast<uint32_t>(
                             gf_divide_up(part.rows, part.rows_per_tile) * part.tiles_per_row);
                         const unsigned blocks =

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(GF_BLOCK) axis_sum_integer_columns(axis_sum_ar
         for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK) {
             const uint64_t sample = static_cast<uint64_t>(blockIdx.x) * ACROSS * samples + i;
             if (sample < a.samples)
-                atomicAdd(&state[sample], static_cast<gf_u64>(tile[i % samples][i / samples]));
+                atomicAdd(&state[sample], gf_u64{tile[i % samples][i / samples]});
         }
         __syncthreads();
     }
