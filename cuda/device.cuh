@@ -341,11 +341,6 @@ template <int BYTES> GF_DEVICE void gf_store_words(unsigned char *to, const uint
         *reinterpret_cast<uint4 *>(to) = gf_vector_of(words);
 }
 
-// Start to move the line of an address to the L2 cache.
-GF_DEVICE void gf_prefetch(const unsigned char *from) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-}
-
 // ---- reductions ---------------------------------------------------------------------------------
 
 struct gf_plus {

@@ -67,24 +67,6 @@ GF_DEVICE float column_sample(const column_args &a, const uint32_t *words, int s
     return gf_enhanced<Tin>(words, s, {1.0f, -8388608.0f});
 }
 
-// Round four results to u8, clamped, NaN to 0, and pack them, the first in the lowest byte.
-GF_DEVICE uint32_t column_pack(float a, float b, float c, float d) {
-    uint32_t word;
-    asm("{\n"
-        ".reg .s32 a, b, c, d;\n"
-        ".reg .b32 high;\n"
-        "cvt.rni.s32.f32 a, %1;\n"
-        "cvt.rni.s32.f32 b, %2;\n"
-        "cvt.rni.s32.f32 c, %3;\n"
-        "cvt.rni.s32.f32 d, %4;\n"
-        "cvt.pack.sat.u8.s32.b32 high, d, c, 0;\n"
-        "cvt.pack.sat.u8.s32.b32 %0, b, a, high;\n"
-        "}\n"
-        : "=r"(word)
-        : "f"(a), "f"(b), "f"(c), "f"(d));
-    return word;
-}
-
 // Store the results of a thread. valid: samples before the end of the row.
 template <typename Work> GF_DEVICE void column_store(unsigned char *to, int valid, const float *t) {
     typedef typename Work::Tout Tout;
@@ -92,8 +74,19 @@ template <typename Work> GF_DEVICE void column_store(unsigned char *to, int vali
     uint32_t words[WORDS];
     if constexpr (sizeof(Tout) == 1) {
 #pragma unroll
-        for (int w = 0; w < WORDS; w++)
-            words[w] = column_pack(t[4 * w], t[4 * w + 1], t[4 * w + 2], t[4 * w + 3]);
+        for (int w = 0; w < WORDS; w++) // round, clamp, NaN to 0; the first in the lowest byte
+            asm("{\n"
+                ".reg .s32 a, b, c, d;\n"
+                ".reg .b32 high;\n"
+                "cvt.rni.s32.f32 a, %1;\n"
+                "cvt.rni.s32.f32 b, %2;\n"
+                "cvt.rni.s32.f32 c, %3;\n"
+                "cvt.rni.s32.f32 d, %4;\n"
+                "cvt.pack.sat.u8.s32.b32 high, d, c, 0;\n"
+                "cvt.pack.sat.u8.s32.b32 %0, b, a, high;\n"
+                "}\n"
+                : "=r"(words[w])
+                : "f"(t[4 * w]), "f"(t[4 * w + 1]), "f"(t[4 * w + 2]), "f"(t[4 * w + 3]));
     } else {
         uint32_t bits[SAMPLES];
 #pragma unroll
@@ -143,7 +136,8 @@ GF_DEVICE void column_compute_edge(const column_args &a, uint64_t first, int val
 #pragma unroll 1
     for (int64_t y = begin - RADIUS - 1; y <= end + RADIUS; y++)
         if (y >= a.loaded_first && y <= a.loaded_last)
-            gf_prefetch(in + y * static_cast<int64_t>(a.in_stride));
+            asm volatile(
+                "prefetch.global.L2 [%0];" ::"l"(in + y * static_cast<int64_t>(a.in_stride)));
 #pragma unroll 1
     for (int64_t y = begin - RADIUS - 1; y <= end + RADIUS; y++) {
         const bool loaded = y >= a.loaded_first && y <= a.loaded_last;
