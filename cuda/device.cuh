@@ -1,5 +1,4 @@
-// Helpers that the kernels of all filters share: device properties, grid sizes, sample conversion,
-// 16-byte vectors, warp reductions.
+// Helpers of all kernels: device properties, grid sizes, sample conversion, vectors, reductions.
 #ifndef GF_DEVICE_CUH
 #define GF_DEVICE_CUH
 
@@ -103,8 +102,7 @@ template <typename F> static inline void gf_for_type(gf_type type, F run) {
         run(float{});
 }
 
-// Choices for gf_dispatch, which are also functions that call run with their value: a sample of a
-// type, or a compile-time constant.
+// Choices for gf_dispatch: they call run with a sample of a type, or a compile-time constant.
 struct gf_type_of {
     gf_type type;
     template <typename F> void operator()(F run) const {

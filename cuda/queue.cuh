@@ -103,8 +103,7 @@ static inline void gf_queue_synchronize(gf_queue *queue, const char *what) {
     gf_queue_call(queue, what, cudaStreamSynchronize(queue->stream));
 }
 
-// The same for a long wait on a stream of the caller, also after an operation that failed: it
-// leaves the core to other threads.
+// The same for a long wait, also after a failure: it leaves the core to other threads.
 void gf_queue_wait(gf_queue *queue, const char *what);
 
 // Clear the first `words` 8-byte words of each row by a kernel.

@@ -73,8 +73,7 @@ template <typename T> static hist_window<T> hist_window_of(const gf_hist_plan *p
 
 // ---- listing ------------------------------------------------------------------------------------
 
-// Shared memory of one pass: a block orders two vectors per thread, first the first vectors of all
-// threads, then the second ones.
+// Shared memory of one pass: first the first vectors of all threads, then the second ones.
 template <typename T> struct hist_pass {
     static constexpr int samples = 2 * Policy::THREADS * gf_hist_vector<T>::size;
     uint4 raw[2 * Policy::THREADS];    // the vectors
@@ -129,8 +128,7 @@ GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t index) {
 }
 
 // List the hits of all threads in order, and return their number. `then` is called between the two
-// barriers, after the vectors are stored in shared memory. The next call needs no barrier before
-// it.
+// barriers, after the vectors are stored in shared memory. Calls need no barrier between.
 template <typename T, typename F>
 GF_DEVICE uint32_t hist_list(hist_pass<T> *pass, const hist_pair<T> &pair, uint32_t hits0,
                              uint32_t hits1, F then) {

@@ -182,8 +182,8 @@ static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
         gf_memory_grow(&cuda->constants[i], plan->constant_bytes, GF_MEMORY_DEVICE, queue);
         gf_queue_clear(queue, cuda->states[i].data, bytes);
         gf_queue_upload(queue, cuda->constants[i].data, plan->constants, plan->constant_bytes);
-        // The slots' streams do not wait for this one. Do not wait for the device: that fails while
-        // another thread captures a stream.
+        // The slots' streams do not wait for this one. Waiting for the device fails during a
+        // capture.
         gf_queue_synchronize(queue, "cudaMemset");
     }
 }

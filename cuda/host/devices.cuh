@@ -38,8 +38,7 @@ struct gf_storage {
 
 // Grow memory to at least `size` bytes. The contents are lost. The queue uses the memory.
 void gf_memory_grow(gf_storage *memory, size_t size, gf_memory_kind kind, gf_queue *queue);
-// Grow host memory, which is filled by the queue piece by piece, by a quarter more than necessary.
-// The first `used` bytes are kept.
+// Grow host memory by a quarter more than necessary, and keep its first `used` bytes.
 void gf_memory_extend(gf_storage *memory, size_t size, size_t used, gf_queue *queue);
 void gf_memory_free(gf_storage *memory);
 

@@ -290,8 +290,7 @@ static void job_check_images(gf_job_run *run, uint64_t index) {
 
 // ---- measurements -------------------------------------------------------------------------------
 
-// Start to copy the measurements, except the payload, to the host, and then to clear the state: the
-// memory is ready for the next run.
+// Start to copy the measurements, except the payload, to the host, and to clear the state again.
 static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     const gf_cuda_job *job = static_cast<const gf_cuda_job *>(state);
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);

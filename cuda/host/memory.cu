@@ -12,8 +12,7 @@ static size_t memory_page_bytes(size_t size) {
     return gf_divide_up(size, page) * page;
 }
 
-// Map memory and register it with the driver: for large sizes this takes less than half the time of
-// cudaHostAlloc.
+// Map memory and register it: for large sizes this takes less than half the time of cudaHostAlloc.
 static void memory_take_host(gf_storage *memory, size_t size, gf_queue *queue) {
     // Map large_page bytes more, to align the start to a huge page.
     const size_t bytes = memory_page_bytes(size);

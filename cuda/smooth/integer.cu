@@ -242,8 +242,7 @@ __global__ void __launch_bounds__(direct_policy::THREADS, Work::WARPS / direct_p
     gf_smooth_drain<Work>(a, queue, queued, true);
 }
 
-// Queue the kernel for all rows. Returns false if rows are too long for its counters, or the
-// strides of the two images differ.
+// Queue the kernel for all rows. Returns false if rows are too long, or the two strides differ.
 template <typename Work>
 static bool direct_launch(const gf_smooth_job &job, const integer_args &args) {
     typedef direct_policy Policy;

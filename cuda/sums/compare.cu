@@ -92,8 +92,7 @@ GF_DEVICE uint32_t compare_first(const compare_args &args, const unsigned char *
     return i;
 }
 
-// Reduce the values of a group of threads. The first thread of the group gets the result. All
-// threads of a block must call it.
+// Reduce the values of a group of threads to its first one. All threads of a block must call it.
 template <int GROUP, typename Operation>
 GF_DEVICE gf_u64 compare_combine(gf_u64 x, Operation operation) {
     if (GROUP < GF_BLOCK)

@@ -301,9 +301,8 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 // Sum rows of f32 with at most 256 pixels: a lane has one sample or none.
 // Grid: 2^log_group threads per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. A
-// thread has up to eight lanes, 2^log_group apart. Reads each sample once. A lane without a sample
-// adds +0, which changes nothing. Shared memory: none. Registers: 32 for axis-sum, 56 for dot
-// (sm_90).
+// thread has up to eight lanes, 2^log_group apart. Reads each sample once. A lane without one adds
+// +0: no change. Shared memory: none. Registers: 32 for axis-sum, 56 for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
     gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t log_group) {
