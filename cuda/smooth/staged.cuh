@@ -140,7 +140,7 @@ static unsigned gf_smooth_blocks(uint64_t tiles, uint64_t wave, int warps) {
 struct gf_smooth_tiles : gf_smooth_runs {
     uint32_t rows_per_tile, tiles_per_row;
     gf_divider by; // divides by tiles_per_row
-    // Of smooth_staged: lanes per row of a tile, one run each, and tiles in all.
+    // For smooth_staged: lanes per row of a tile, one run each, and tiles in all.
     uint32_t lanes, tiles;
 };
 
