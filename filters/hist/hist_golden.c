@@ -47,12 +47,6 @@ static uint32_t golden_bin_at(const gf_hist_plan *plan, const unsigned char *row
     return golden_bin_of(plan, golden_measured(plan, row, x, s));
 }
 
-static void golden_count_row(const gf_hist_plan *plan, const unsigned char *row, uint64_t *counts) {
-    for (uint64_t x = 0; x < plan->head.in.width; x++)
-        for (uint32_t s = 0; s < plan->measured; s++)
-            counts[(uint64_t)s * plan->counters + golden_bin_at(plan, row, x, s)]++;
-}
-
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 /* Count the values of a row: integers, or the upper halves of the keys of f32. */
@@ -167,8 +161,9 @@ gf_status gf_hist_golden(const gf_plan *head, const gf_strip *strip, gf_error *e
             counts = gf_record(head, strip, y);
             memset(counts, 0, head->record);
         }
-        if (!plan->folded)
-            golden_count_row(plan, row, counts);
+        for (uint64_t x = 0; x < head->in.width && !plan->folded; x++)
+            for (uint32_t s = 0; s < plan->measured; s++)
+                counts[(uint64_t)s * plan->counters + golden_bin_at(plan, row, x, s)]++;
         if (plan->values)
             golden_count_values(plan, row, (uint64_t *)strip->state + gf_hist_state_counters(plan));
         if (plan->row_sums)

@@ -478,18 +478,6 @@ static void hist_add_edges(const gf_hist_plan *plan, gf_table *table) {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
-    table->in_text = !plan->alone;
-    table->chart = GF_CHART_BARS;
-    table->brief = plan->brief ? TERMINAL_LINES : 0;
-    table->x_label = "sample value";
-    table->y_label = "samples";
-    hist_add_edges(plan, table);
-    table->curves = table->column_count;
-    for (uint32_t s = 0; s < plan->measured; s++)
-        gf_table_add_columns(table, GF_VALUE_UINT, gf_hist_channel_name(plan, s), NULL);
-}
-
 /* Print "Bin 3 [96, 127] count: 1234", and the first values on the next line. */
 static void hist_print_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t nth,
                            gf_result *result) {
@@ -522,34 +510,24 @@ static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *
         hist_print_bin(plan, hist, nth, result);
 }
 
-/* Return the number of samples outside the bins, from one of the counters after the bins. */
-static uint64_t hist_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
-                             uint32_t counter) {
-    return hist->counts[s * plan->counters + plan->bins + counter];
-}
-
 /* Print "NaN in luma: 3", or "Nodata", and "Outside the range in luma: 12 below 0.25, 7 above
  * 0.75". */
 static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
                                gf_result *result) {
     const char *name = gf_hist_channel_name(plan, s);
-    const uint64_t nan = hist_outside(plan, hist, s, GF_HIST_AT_NAN);
-    if (nan)
+    const uint64_t *outside = hist->counts + (size_t)s * plan->counters + plan->bins;
+    char lo[TEXT_BYTES], hi[TEXT_BYTES];
+    if (outside[GF_HIST_AT_NAN])
         gf_result_add_text(result, "%s in %s: %" PRIu64 "\n",
                            !plan->head.nodata.declared    ? "NaN"
                            : plan->head.in.type == GF_F32 ? "NaN and nodata"
                                                           : "Nodata",
-                           name, nan);
-    if (!plan->outside || plan->alone)
-        return;
-    const uint64_t below = hist_outside(plan, hist, s, GF_HIST_AT_BELOW);
-    const uint64_t above = hist_outside(plan, hist, s, GF_HIST_AT_ABOVE);
-    char lo[TEXT_BYTES], hi[TEXT_BYTES];
-    if (below || above)
+                           name, outside[GF_HIST_AT_NAN]);
+    if (plan->outside && !plan->alone && (outside[GF_HIST_AT_BELOW] || outside[GF_HIST_AT_ABOVE]))
         gf_result_add_text(
             result, "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s%s\n", name,
-            below, hist_text(gf_value_double(plan->lo), lo), above,
-            hist_text(gf_value_double(plan->hi), hi),
+            outside[GF_HIST_AT_BELOW], hist_text(gf_value_double(plan->lo), lo),
+            outside[GF_HIST_AT_ABOVE], hist_text(gf_value_double(plan->hi), hi),
             plan->ranged ? "" : ", counted in the first and the last bin");
 }
 
@@ -589,15 +567,24 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
     if (hist_has_table(plan, FIRST))
         hist_add_statistics(plan, result);
     if (plan->per_row) {
-        gf_table *table =
-            gf_result_add_table(result, "rows", head->in.height * plan->measured * plan->bins);
+        const uint64_t rows = head->in.height * plan->measured * plan->bins;
+        gf_table *table = gf_result_add_table(result, "rows", rows);
         table->in_text = true;
         gf_table_add_columns(table, GF_VALUE_UINT, "y", NULL);
         gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
         gf_table_add_columns(table, GF_VALUE_UINT, "bin", "count", NULL);
     }
-    hist_add_bins(plan, gf_result_add_table(result, "bins", plan->bins));
-    gf_table *table = gf_result_add_table(result, "totals", plan->measured);
+    gf_table *table = gf_result_add_table(result, "bins", plan->bins);
+    table->in_text = !plan->alone;
+    table->chart = GF_CHART_BARS;
+    table->brief = plan->brief ? TERMINAL_LINES : 0;
+    table->x_label = "sample value";
+    table->y_label = "samples";
+    hist_add_edges(plan, table);
+    table->curves = table->column_count;
+    for (uint32_t s = 0; s < plan->measured; s++)
+        gf_table_add_columns(table, GF_VALUE_UINT, gf_hist_channel_name(plan, s), NULL);
+    table = gf_result_add_table(result, "totals", plan->measured);
     gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
     gf_table_add_columns(table, GF_VALUE_UINT, "samples", "nan", NULL);
     if (plan->outside)
@@ -666,7 +653,7 @@ static gf_value hist_totals_cell(const gf_hist_plan *plan, const gf_hist_data *h
         return gf_value_text(gf_hist_channel_name(plan, (uint32_t)s));
     if (column == COLUMN_SAMPLES)
         return gf_value_uint(plan->head.in.width * plan->head.in.height);
-    return gf_value_uint(hist_outside(plan, hist, s, (uint32_t)(column - COLUMN_NAN)));
+    return gf_value_uint(hist->counts[s * plan->counters + plan->bins + column - COLUMN_NAN]);
 }
 
 static gf_value hist_statistics_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
