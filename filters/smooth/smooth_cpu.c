@@ -69,11 +69,14 @@ static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, u
     return span;
 }
 
-/* Compute the means [blur_s, blur_e) from enhanced positions [load_s, load_e). */
-static void smooth_blur_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
-                             gf_smooth_prefetch prefetch) {
-    const uint64_t r = part->plan->radius;
-    for (uint64_t p = span->blur_s, count; p < span->blur_e; p += count) {
+/* Compute outputs [s, e) from enhanced positions. dst: consecutive samples of `type`. */
+static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
+                              unsigned char *dst, gf_type type, gf_smooth_prefetch prefetch) {
+    const gf_smooth_plan *plan = part->plan;
+    const float *blurred = plan->radius > 0 ? part->blurred : part->loaded;
+    const uint64_t r = plan->radius;
+    /* The means [blur_s, blur_e). */
+    for (uint64_t p = span->blur_s, count; r > 0 && p < span->blur_e; p += count) {
         const uint64_t lo = p - span->a < r ? span->a : p - r;
         const uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
         /* One call covers all positions whose whole window is inside the tile. */
@@ -82,27 +85,15 @@ static void smooth_blur_span(const gf_smooth_part *part, const gf_smooth_span *s
                          part->loaded + (lo - span->load_s) * lanes, lanes, (unsigned)(hi - lo + 1),
                          (size_t)count * lanes, prefetch);
     }
-}
-
-/* Compute outputs [s, e) from enhanced positions. dst: consecutive samples of `type`. */
-static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
-                              unsigned char *dst, gf_type type, gf_smooth_prefetch prefetch) {
-    const gf_smooth_plan *plan = part->plan;
-    const float *blurred = part->loaded;
-    if (plan->radius > 0) {
-        smooth_blur_span(part, span, lanes, prefetch);
-        blurred = part->blurred;
-    }
-    for (uint64_t p = span->s; p < span->e;) {
+    for (uint64_t p = span->s, count; p < span->e; p += count) {
         const bool first = p == span->a, last = p == span->b - 1;
-        const uint64_t count = first || last ? 1 : smooth_min(span->e, span->b - 1) - p;
+        count = first || last ? 1 : smooth_min(span->e, span->b - 1) - p;
         const float *mid = blurred + (p - span->blur_s) * lanes;
         const gf_smooth_chain chain = {plan->smooth && !first ? mid - lanes : NULL, mid,
                                        plan->smooth && !last ? mid + lanes : NULL, plan->weight,
                                        smooth_factor(plan, first, last)};
         part->simd->finish(type, dst + (p - span->s) * lanes * gf_type_bytes(type), &chain,
                            (size_t)count * lanes);
-        p += count;
     }
 }
 
@@ -390,29 +381,23 @@ static void smooth_row_pieces(const gf_smooth_part *part, uint64_t y, uint64_t s
 _Static_assert(ENDS_ROWS * 3 * GF_SMOOTH_INTEGER_REACH * GF_MAX_CHANNELS <= ENDS_SAMPLES,
                "ends of rows must fit");
 
-/* Compute whole rows [y, last): integers inside, the chain for the ends of several rows at a
- * time. */
-static void smooth_whole_rows(const gf_smooth_part *part, uint64_t y, uint64_t last) {
-    const uint64_t width = part->plan->head.in.width, reach = part->plan->integer.reach;
-    for (uint64_t next; y < last; y = next) {
-        next = smooth_min(last, y + ENDS_ROWS);
-        if (reach > 0) {
-            smooth_row_ends(part, y, next - y, 0, reach);
-            smooth_row_ends(part, y, next - y, width - reach, width);
-        }
-        for (uint64_t i = y; i < next; i++)
-            smooth_row_pieces(part, i, 0, width, true);
-    }
-}
-
-/* Distribute rows over the parts. If there are few rows per part, cut the rows. */
+/* Distribute rows over the parts. If there are few rows per part, cut the rows. In whole rows,
+ * integers compute the inside, and the chain computes the ends of several rows at a time. */
 static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
     const gf_smooth_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width, y0 = part->out->y0, rows = part->out->rows;
-    const uint64_t min_rows = 4 * (uint64_t)parts;
-    if (rows >= min_rows && part->use_integers && !plan->tile && width > 3 * plan->integer.reach) {
-        smooth_whole_rows(part, y0 + gf_share(rows, index, parts),
-                          y0 + gf_share(rows, index + 1, parts));
+    const uint64_t min_rows = 4 * (uint64_t)parts, reach = plan->integer.reach;
+    if (rows >= min_rows && part->use_integers && !plan->tile && width > 3 * reach) {
+        const uint64_t end = y0 + gf_share(rows, index + 1, parts);
+        for (uint64_t y = y0 + gf_share(rows, index, parts), next; y < end; y = next) {
+            next = smooth_min(end, y + ENDS_ROWS);
+            if (reach > 0) {
+                smooth_row_ends(part, y, next - y, 0, reach);
+                smooth_row_ends(part, y, next - y, width - reach, width);
+            }
+            for (uint64_t i = y; i < next; i++)
+                smooth_row_pieces(part, i, 0, width, true);
+        }
         return;
     }
     const uint64_t max = (width - 1) / MIN_CUT + 1;
