@@ -91,14 +91,10 @@ static void dot_u8(const uint8_t *a, const uint8_t *b, size_t n, uint32_t channe
     uint64_t vectors[GF_MAX_CHANNELS * GF_DOT_SSD] = {0};
     size_t done = 0;
 #if VEC_FLOATS >= 8
-    if (channels == 1)
-        done = dot_vectors_u8(a, b, n, 1, vectors);
-    else if (channels == 2)
-        done = dot_vectors_u8(a, b, n, 2, vectors);
-    else if (channels == 3)
-        done = dot_vectors_u8(a, b, n, 3, vectors);
-    else
-        done = dot_vectors_u8(a, b, n, 4, vectors);
+    done = channels == 1   ? dot_vectors_u8(a, b, n, 1, vectors)
+           : channels == 2 ? dot_vectors_u8(a, b, n, 2, vectors)
+           : channels == 3 ? dot_vectors_u8(a, b, n, 3, vectors)
+                           : dot_vectors_u8(a, b, n, 4, vectors);
 #endif
     dot_row_u8(a + done, b + done, n - done, channels, sums);
     for (uint32_t i = 0; i < channels * GF_DOT_SSD; i++)
