@@ -78,12 +78,6 @@ static inline void compare_put_pixel(uint8_t *rgb, bool differs, uint32_t part, 
     rgb[2] = (uint8_t)(colour >> 16);
 }
 
-static inline uint32_t compare_real_grey(float luma) {
-    luma = luma > 0 ? luma : 0; /* also replaces NaN */
-    luma = luma < 1 ? luma : 1;
-    return (uint32_t)(int32_t)(luma * 255.0f) >> 2;
-}
-
 static inline void compare_draw_integers(const gf_type type, const void *a, const void *b, size_t n,
                                          const uint32_t channels, uint8_t *rgb) {
     const uint32_t largest = gf_type_max(type), shift = type == GF_U8 ? 2 : 10;
@@ -118,9 +112,11 @@ static inline void compare_draw_reals(const float *a, const float *b, size_t n,
         }
         const float *p = a + x * channels;
         const float luma = channels >= 3 ? gf_luma_real(p[0], p[1], p[2]) : p[0];
+        const float low = luma > 0 ? luma : 0; /* also replaces NaN */
+        const float grey = low < 1 ? low : 1;
         max = max < 1 ? max : 1;
         compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(max * 669.0),
-                          compare_real_grey(luma));
+                          (uint32_t)(int32_t)(grey * 255.0f) >> 2);
     }
 }
 

@@ -202,30 +202,27 @@ static float *smooth_means(const gf_smooth_part *part, uint64_t y) {
                : smooth_ring_row(part, smooth_ring_rows(part->plan) + y % MEAN_ROWS);
 }
 
-/* Enhance row y into the ring. XY: after the pass along the row. */
-static void smooth_load_row(const gf_smooth_pass *pass, uint64_t y) {
-    const gf_smooth_part *part = pass->part;
-    const gf_smooth_plan *plan = part->plan;
-    const unsigned char *row = gf_row(part->in, y);
-    if (plan->axis == GF_SMOOTH_Y) {
-        part->simd->load(plan->head.in.type, smooth_enhanced(part, y), row + pass->x_bytes,
-                         pass->lanes, plan->gain);
-        return;
-    }
-    float *along = smooth_ring_row(part, smooth_ring_rows(plan) + MEAN_ROWS);
-    smooth_chain_row(part, row, pass->x, pass->x + pass->pixels, (unsigned char *)along, GF_F32);
-    part->simd->load(GF_F32, smooth_enhanced(part, y), along, pass->lanes, plan->gain);
-}
-
-/* Compute the means of row y. *loaded: the next row to enhance. */
+/* Compute the means of row y. First, enhance the rows that they need into the ring. XY: after the
+ * pass along these rows. *loaded: the next row to enhance. */
 static void smooth_blur_row(const gf_smooth_pass *pass, uint64_t y, uint64_t *loaded) {
     const gf_smooth_part *part = pass->part;
     const gf_smooth_plan *plan = part->plan;
     const uint64_t r = plan->radius;
     const uint64_t lo = y - pass->a < r ? pass->a : y - r;
     const uint64_t hi = pass->b - 1 - y < r ? pass->b - 1 : y + r;
-    for (; *loaded <= hi; ++*loaded)
-        smooth_load_row(pass, *loaded);
+    for (; *loaded <= hi; ++*loaded) {
+        const unsigned char *row = gf_row(part->in, *loaded);
+        const void *from = row + pass->x_bytes;
+        gf_type type = plan->head.in.type;
+        if (plan->axis == GF_SMOOTH_XY) {
+            float *along = smooth_ring_row(part, smooth_ring_rows(plan) + MEAN_ROWS);
+            smooth_chain_row(part, row, pass->x, pass->x + pass->pixels, (unsigned char *)along,
+                             GF_F32);
+            from = along;
+            type = GF_F32;
+        }
+        part->simd->load(type, smooth_enhanced(part, *loaded), from, pass->lanes, plan->gain);
+    }
     if (r == 0)
         return;
     gf_smooth_prefetch prefetch = {0};
@@ -414,39 +411,32 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
 
 #define FALLBACK_ROWS 64 /* rows by the chain after a row with too many near-ties */
 
-/* Compute pixels [x, x + pixels) of all rows. */
-static void smooth_column_tile(const gf_smooth_part *part, uint64_t x, uint64_t pixels) {
-    const gf_format *format = &part->plan->head.in;
-    const uint64_t s = part->out->y0, e = s + part->out->rows;
-    if (!part->use_integers || pixels * format->channels < MIN_RUN) {
-        smooth_chain_columns(part, x, pixels, s, e);
-        return;
-    }
-    uint64_t in_s, in_e, end;
-    for (uint64_t y = s; y < e; y = end) {
-        end = smooth_inside(part->plan, format->height, y, e, &in_s, &in_e);
-        smooth_chain_columns(part, x, pixels, y, in_s);
-        while (in_s < in_e) {
-            in_s =
-                gf_smooth_u8_columns(&part->u8, part->in, part->out, (size_t)x * format->channels,
-                                     (size_t)pixels * format->channels, in_s, in_e);
-            const uint64_t fallback = smooth_min(in_e, in_s + FALLBACK_ROWS);
-            smooth_chain_columns(part, x, pixels, in_s, fallback);
-            in_s = fallback;
-        }
-        smooth_chain_columns(part, x, pixels, in_e, end);
-    }
-}
-
 #define SEGMENT_SAMPLES 2048
 
 /* Distribute columns over the parts: parts then share no halo rows. */
 static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
     const gf_format *format = &part->plan->head.in;
     const uint64_t segment = SEGMENT_SAMPLES / format->channels;
-    const uint64_t end = gf_share(format->width, index + 1, parts);
-    for (uint64_t x = gf_share(format->width, index, parts); x < end; x += segment)
-        smooth_column_tile(part, x, smooth_min(segment, end - x));
+    const uint64_t s = part->out->y0, e = s + part->out->rows;
+    const uint64_t right = gf_share(format->width, index + 1, parts);
+    for (uint64_t x = gf_share(format->width, index, parts); x < right; x += segment) {
+        const uint64_t pixels = smooth_min(segment, right - x), n = pixels * format->channels;
+        const bool integers = part->use_integers && n >= MIN_RUN;
+        if (!integers)
+            smooth_chain_columns(part, x, pixels, s, e);
+        for (uint64_t y = s, in_s, in_e, end; integers && y < e; y = end) {
+            end = smooth_inside(part->plan, format->height, y, e, &in_s, &in_e);
+            smooth_chain_columns(part, x, pixels, y, in_s);
+            while (in_s < in_e) {
+                in_s = gf_smooth_u8_columns(&part->u8, part->in, part->out,
+                                            (size_t)x * format->channels, (size_t)n, in_s, in_e);
+                const uint64_t fallback = smooth_min(in_e, in_s + FALLBACK_ROWS);
+                smooth_chain_columns(part, x, pixels, in_s, fallback);
+                in_s = fallback;
+            }
+            smooth_chain_columns(part, x, pixels, in_e, end);
+        }
+    }
 }
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
