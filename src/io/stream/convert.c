@@ -894,7 +894,6 @@ enum { SINK_BYTES = 1 << 18 }; /* converted rows, at least one, passed on while 
 typedef struct convert_sink {
     gf_sink base;
     conversion how;
-    size_t row_bytes; /* of a converted row */
     uint64_t counted; /* bytes of the buffer that count: those of a row longer than SINK_BYTES */
     uint64_t y, rows; /* next row; rows of the buffer */
     double seconds;
@@ -905,16 +904,16 @@ static gf_status convert_write(gf_sink *base, const void *src, size_t stride, ui
                                gf_error *error) {
     convert_sink *sink = (convert_sink *)base;
     const unsigned char *from = src;
-    const uint64_t samples = gf_row_samples(&sink->how.to);
+    const uint64_t samples = gf_row_samples(&sink->how.to), row = gf_row_bytes(&sink->how.to);
     gf_status status = GF_OK;
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < sink->rows ? rows - i : sink->rows;
-        const gf_rows out = {sink->buffer, sink->row_bytes, sink->y, n};
+        const gf_rows out = {sink->buffer, row, sink->y, n};
         const double start = gf_now();
         for (uint64_t k = 0; k < n; k++, from += stride)
-            convert_samples(&sink->how, sink->buffer + k * sink->row_bytes, from, samples);
+            convert_samples(&sink->how, sink->buffer + k * row, from, samples);
         if (base->digests)
-            base->digest = gf_digest_rows(base->digest, &out, sink->row_bytes);
+            base->digest = gf_digest_rows(base->digest, &out, row);
         sink->seconds += gf_now() - start;
         sink->y += n;
         status = base->inner->ops->write(base->inner, out.data, out.stride, n, error);
@@ -978,7 +977,6 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->how = (conversion){.from = *format, .to = *stored, .linear = linear};
     if (count && stored->type != GF_F32)
         wrap->how.outside = &wrap->base.remarks.outside;
-    wrap->row_bytes = row;
     wrap->rows = rows;
     wrap->counted = row > SINK_BYTES ? row : 0;
     wrap->base.memory += wrap->counted;
