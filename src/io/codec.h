@@ -76,7 +76,7 @@ typedef struct gf_codec {
 
     gf_open_sink *open_sink;          /* NULL: not written. The following is about writing. */
     unsigned types, channels;         /* stored: GF_STORES bits */
-    const char *alpha_advice;         /* for an image with an alpha channel that is not stored */
+    const char *alpha_advice;         /* if alpha is not stored; NULL: write .png or .pam */
     uint64_t max_columns;             /* and max rows; 0: unlimited */
     uint64_t max_bytes;               /* of the rows in the file; 0: unlimited */
     uint32_t grey_bytes, pixel_bytes; /* if they are limited: of a grey pixel; 0: one per channel */

@@ -16,10 +16,6 @@
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static bool codec_is_detected(const gf_codec *codec) {
-    return codec->magics[0] || codec->match;
-}
-
 bool gf_codec_describe(size_t index, gf_codec_info *info) {
     const gf_codec *codec;
     for (size_t i = 0; (codec = gf_codec_at(i)); i++)
@@ -86,7 +82,7 @@ static bool codec_matches(const gf_codec *codec, const gf_input *input) {
         const size_t size = strlen(codec->magics[i]);
         magic = input->head_size >= size && memcmp(input->head, codec->magics[i], size) == 0;
     }
-    return magic && (!codec->match || codec->match(input));
+    return magic && (codec->match ? codec->match(input) : codec->magics[0] != NULL);
 }
 
 /* Return the format of an input; NULL if none matches. Formats without a magic come last: their
@@ -96,8 +92,7 @@ static const gf_codec *codec_detect(const gf_input *input, bool raw) {
     for (int weak = 0; weak < 2; weak++)
         for (size_t i = 0; (codec = gf_codec_at(i)); i++)
             if (raw ? codec->headerless
-                    : codec_is_detected(codec) && (codec->magics[0] == NULL) == weak &&
-                          codec_matches(codec, input))
+                    : (codec->magics[0] == NULL) == weak && codec_matches(codec, input))
                 return codec;
     return NULL;
 }
@@ -113,7 +108,7 @@ static gf_status source_fail_unknown(const gf_input *input, gf_error *error) {
     char names[256] = "";
     const gf_codec *codec;
     for (size_t i = 0, used = 0; (codec = gf_codec_at(i)) && used < sizeof names; i++)
-        if (codec_is_detected(codec))
+        if (codec->magics[0] || codec->match)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s%s", used ? ", " : "",
                                      codec->label, codec->magics[0] ? "" : " (by its extension)");
     return gf_fail(error, GF_FAILED,
@@ -266,7 +261,7 @@ static gf_status sink_fail_channels(const gf_codec *codec, const char *name,
     if (gf_has_alpha(format))
         return gf_fail(error, GF_FAILED, "%s: %s%s does not support an alpha channel; %s", name,
                        codec->channels & GF_STORES_RGBA ? "grey " : "", codec->label,
-                       codec->alpha_advice);
+                       codec->alpha_advice ? codec->alpha_advice : "write .png or .pam");
     return gf_fail(error, GF_FAILED, "%s: %s does not support %s; %s", name, codec->label,
                    images[format->channels].what, images[format->channels].advice);
 }
@@ -439,8 +434,6 @@ gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_fo
     const sink_part part = {.shared = true, .temporary = temporary, .first = first};
     return sink_open(path, format, NULL, options, threads, &part, sink, error);
 }
-
-/* ---- costs ----------------------------------------------------------------------------------- */
 
 gf_codec_costs gf_encoding_costs(const char *path, const gf_file_options *options,
                                  uint32_t threads) {

@@ -45,7 +45,6 @@ const gf_codec gf_farbfeld_codec = {
     .open_sink = farbfeld_sink_open,
     .types = 1 << GF_U16,
     .channels = GF_STORES_RGBA,
-    .alpha_advice = "write .png or .pam",
     .max_columns = UINT32_MAX,
     .plain = true,
 };

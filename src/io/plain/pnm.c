@@ -499,7 +499,6 @@ const gf_codec gf_pgm_codec = {
     .open_sink = pnm_sink_open,
     .types = GF_STORES_INTEGERS,
     .channels = GF_STORES_GREY,
-    .alpha_advice = "write .png or .pam",
     .plain = true,
 };
 
@@ -513,7 +512,6 @@ const gf_codec gf_ppm_codec = {
     .open_sink = pnm_sink_open,
     .types = GF_STORES_INTEGERS,
     .channels = GF_STORES_RGB,
-    .alpha_advice = "write .png or .pam",
     .plain = true,
 };
 
@@ -524,7 +522,6 @@ const gf_codec gf_pnm_codec = {
     .open_sink = pnm_sink_open,
     .types = GF_STORES_INTEGERS,
     .channels = GF_STORES_GREY | GF_STORES_RGB,
-    .alpha_advice = "write .png or .pam",
     .plain = true,
 };
 
