@@ -9,18 +9,13 @@
 #include "gpufilter_tools.h"
 
 gf_limits gf_limits_resolve(const gf_limits *limits) {
-    gf_limits resolved = limits ? *limits : (gf_limits){0};
-    if (!resolved.max_pixels)
-        resolved.max_pixels = GF_DEFAULT_MAX_PIXELS;
-    if (!resolved.max_memory)
-        resolved.max_memory = gf_default_memory();
-    if (!resolved.max_chunk)
-        resolved.max_chunk = GF_DEFAULT_MAX_CHUNK;
-    if (!resolved.max_seconds)
-        resolved.max_seconds = GF_DEFAULT_MAX_SECONDS;
-    if (!resolved.threads)
-        resolved.threads = 1;
-    return resolved;
+    gf_limits r = limits ? *limits : (gf_limits){0};
+    r.max_pixels = r.max_pixels ? r.max_pixels : GF_DEFAULT_MAX_PIXELS;
+    r.max_memory = r.max_memory ? r.max_memory : gf_default_memory();
+    r.max_chunk = r.max_chunk ? r.max_chunk : GF_DEFAULT_MAX_CHUNK;
+    r.max_seconds = r.max_seconds ? r.max_seconds : GF_DEFAULT_MAX_SECONDS;
+    r.threads = r.threads ? r.threads : 1;
+    return r;
 }
 
 gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/file/output.h"
-#include "io/plain/npy.h"
+#include "io/plain/rows.h"
 
 enum {
     CHUNK_BYTES = 1 << 16,

@@ -107,8 +107,6 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     return status;
 }
 
-/* ---- verification of written files ----------------------------------------------------------- */
-
 #define READ_BACK_BYTES ((size_t)1 << 20)
 
 static gf_status read_back_digest(gf_source *source, const char *name, uint64_t *digest,

@@ -475,25 +475,25 @@ static gf_status output_open_path(gf_output *output, bool named, gf_error *error
 gf_status gf_output_open(const char *path, const gf_file_options *options, bool named,
                          gf_output **output, gf_error *error) {
     const bool standard = strcmp(path, "-") == 0;
-    gf_output *new = output_new(standard ? "standard output" : path, error);
+    gf_output *made = output_new(standard ? "standard output" : path, error);
     *output = NULL;
-    if (!new)
+    if (!made)
         return GF_FAILED;
-    new->force = options && options->force;
-    new->sync = options ? options->sync : GF_SYNC_REPLACING;
+    made->force = options && options->force;
+    made->sync = options ? options->sync : GF_SYNC_REPLACING;
     gf_status status =
-        standard ? output_open_standard(new, error) : output_open_path(new, named, error);
+        standard ? output_open_standard(made, error) : output_open_path(made, named, error);
     /* Open the directory for fsync before any work is done, so that a failure is reported early. */
-    if (!status && new->sync == GF_SYNC_ALWAYS &&new->target &&
-        (new->directory_fd = open(new->directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+    if (!status && made->sync == GF_SYNC_ALWAYS && made->target &&
+        (made->directory_fd = open(made->directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         status =
             gf_fail(error, GF_FAILED,
                     "%s: cannot open its directory for fsync: %s; omit --sync or make it readable",
-                    new->name, strerror(errno));
+                    made->name, strerror(errno));
     if (status)
-        gf_output_close(new);
+        gf_output_close(made);
     else
-        *output = new;
+        *output = made;
     return status;
 }
 

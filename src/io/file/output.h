@@ -44,6 +44,9 @@ gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *e
 /* Free the output. Remove the file if it is not committed. */
 void gf_output_close(gf_output *output);
 
+/* Return the part after the last dot of the file name, or "" if there is none. */
+const char *gf_path_extension(const char *path);
+
 /* ---- temporary files: the table that a signal handler removes -------------------------------- */
 
 /* Register a path before its file is created. Return its slot, or -1 if the table is full or the
@@ -59,10 +62,5 @@ void gf_temporary_drop(int slot);
 /* Block while the signal handler of another thread terminates the process. The handler may have
  * removed the caller's file; the resulting error must not be reported. */
 void gf_temporary_abandon(void);
-
-/* ---- paths ----------------------------------------------------------------------------------- */
-
-/* Return the part after the last dot of the file name, or "" if there is none. */
-const char *gf_path_extension(const char *path);
 
 #endif

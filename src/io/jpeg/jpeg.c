@@ -57,28 +57,22 @@ static void jpeg_on_error(j_common_ptr jpeg) {
     gf_error *cause = &errors->cause;
     const char *name = errors->name;
     char text[JMSG_LENGTH_MAX];
+    const int code = errors->manager.msg_code;
     errors->manager.format_message(jpeg, text);
-    switch (errors->manager.msg_code) {
-    case JERR_OUT_OF_MEMORY:
+    if (code == JERR_OUT_OF_MEMORY)
         gf_fail(cause, GF_FAILED, "%s: out of memory", name);
-        break;
-    case JERR_BAD_PRECISION:
+    else if (code == JERR_BAD_PRECISION)
         gf_fail(cause, GF_FAILED,
                 "%s: JPEG with %d bits per sample is not supported; convert it to PNG or TIFF",
                 name, errors->manager.msg_parm.i[0]);
-        break;
-    case JERR_SOF_UNSUPPORTED:
+    else if (code == JERR_SOF_UNSUPPORTED)
         gf_fail(cause, GF_FAILED,
                 "%s: lossless and hierarchical JPEG are not supported; convert it to PNG or TIFF",
                 name);
-        break;
-    default:
-        if (errors->at_end)
-            gf_fail_short(name, cause);
-        else
-            gf_fail(cause, GF_FAILED, "%s: the JPEG is damaged (%s); get an intact copy", name,
-                    text);
-    }
+    else if (errors->at_end)
+        gf_fail_short(name, cause);
+    else
+        gf_fail(cause, GF_FAILED, "%s: the JPEG is damaged (%s); get an intact copy", name, text);
     jpeg_jump(jpeg);
 }
 
@@ -505,20 +499,19 @@ static void sink_init(j_compress_ptr jpeg) {
     sink->writer.free_in_buffer = BUFFER_BYTES;
 }
 
-static void sink_flush(j_compress_ptr jpeg, size_t size) {
+static void sink_term(j_compress_ptr jpeg) {
     jpeg_sink *sink = jpeg->client_data;
+    const size_t size = BUFFER_BYTES - sink->writer.free_in_buffer;
     if (gf_output_write(sink->base.output, sink->buffer, size, &sink->errors.cause))
         jpeg_jump((j_common_ptr)jpeg);
     sink_init(jpeg);
 }
 
+/* Write the whole buffer. libjpeg has not counted its last bytes. */
 static boolean sink_empty(j_compress_ptr jpeg) {
-    sink_flush(jpeg, BUFFER_BYTES);
+    jpeg->dest->free_in_buffer = 0;
+    sink_term(jpeg);
     return TRUE;
-}
-
-static void sink_term(j_compress_ptr jpeg) {
-    sink_flush(jpeg, BUFFER_BYTES - jpeg->dest->free_in_buffer);
 }
 
 static void sink_write_segment(jpeg_sink *sink, const gf_item_kind *kind, const unsigned char *data,
@@ -664,7 +657,6 @@ const gf_codec gf_jpeg_codec = {
     .open_sink = jpeg_sink_open,
     .types = GF_STORES_U8,
     .channels = GF_STORES_GREY | GF_STORES_RGB,
-    .alpha_advice = "write .png or .pam",
     .max_columns = JPEG_MAX_DIMENSION,
     .form = GF_FORM_JPEG,
     .option = GF_OPTION_QUALITY,

@@ -13,8 +13,6 @@ bool gf_exif_open(gf_ifd *ifd, const gf_chunk *exif) {
            ifd->form == &gf_ifd_classic;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
 /* Find an entry of the first directory, as gf_ifd_find. */
 static bool exif_find(gf_ifd *ifd, const gf_chunk *exif, uint32_t tag, uint32_t types,
                       gf_ifd_entry *entry) {
@@ -91,8 +89,6 @@ bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *
     *offset = (uint32_t)gf_ifd_number(&ifd, entry.value + at + 8, 4);
     return entry.value + at + IMAGE_BYTES <= index->size;
 }
-
-/* ---- other pixels ---------------------------------------------------------------------------- */
 
 /* Find the end of a part whose name follows `at`: an element of XML that begins there, or behind
  * white space an attribute, or a line of ImageJ, whose value has no white space. Return NULL if an

@@ -1,7 +1,6 @@
-/* Reads and writes headers of NumPy files. The text of a header is a Python literal with three
- * keys. It is parsed here: all that images need is strings, booleans and a tuple of numbers. */
-#include "io/plain/npy.h"
-
+/* NumPy files (.npy). Their header: magic, version, length of a text, and the text, which describes
+ * an array as a Python dictionary with three keys. It is parsed here: all that images need is
+ * strings, booleans and a tuple of numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -240,8 +239,6 @@ static gf_status npy_set_shape(gf_plain_source *source, const npy_array *array,
     }
     return GF_OK;
 }
-
-/* ---- reading --------------------------------------------------------------------------------- */
 
 /* If there are fewer images than `page`, only `images` and `end` are valid. */
 static gf_status npy_read(gf_plain_source *source, const gf_limits *limits, uint64_t page,

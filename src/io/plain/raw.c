@@ -69,8 +69,6 @@ const gf_codec gf_raw_codec = {
     .plain = true,
 };
 
-/* ---- option --raw ---------------------------------------------------------------------------- */
-
 static bool raw_skip(const char **text, char c) {
     if (**text != c)
         return false;

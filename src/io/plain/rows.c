@@ -39,8 +39,6 @@ uint64_t gf_plain_end(const gf_plain_source *source) {
     return source->order.start + format->height * (uint64_t)gf_row_bytes(format);
 }
 
-/* Convert a row of the file to the image. row may equal src. Return false if a sample is invalid.
- */
 static bool plain_convert_row(const gf_plain_source *source, unsigned char *row,
                               const unsigned char *src) {
     const gf_format *format = &source->base.format;
@@ -101,60 +99,46 @@ static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint6
     }
 }
 
-/* Read rows into dst; narrow rows are read into a buffer first. Return the number of bytes read. */
-static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t rows, bool narrow,
-                              uint64_t offset, struct read_part *result) {
-    const gf_plain_source *source = job->source;
-    const gf_row_order *order = &source->order;
-    const size_t row_bytes = plain_part_bytes(source);
-    unsigned char buffer[READ_BUFFER_BYTES];
-    /* One vector if the rows are consecutive in memory, in the order of the file. */
-    const bool joined = narrow || (!order->bottom_up && job->stride == row_bytes);
-    struct iovec vectors[VECTORS];
-    vectors[0] = (struct iovec){narrow ? buffer : dst, rows * row_bytes};
-    for (uint64_t i = 0; !joined && i < rows; i++) {
-        const uint64_t row = order->bottom_up ? rows - 1 - i : i;
-        vectors[i] = (struct iovec){dst + row * job->stride, row_bytes};
-    }
-    const int count = joined ? 1 : (int)rows;
-    const size_t got =
-        plain_read_vectors(fileno(source->input.file), vectors, count, offset, &result->cause);
-    for (uint64_t i = 0; got == rows * row_bytes && i < rows; i++) {
-        unsigned char *row = dst + (order->bottom_up ? rows - 1 - i : i) * job->stride;
-        if (plain_convert_row(source, row, narrow ? buffer + i * row_bytes : row))
-            continue;
-        result->fail = source->format->fail;
-        result->row = (offset - order->start) / gf_row_bytes(&order->format) + i;
-        break;
-    }
-    return got;
-}
-
+/* Read a part of the rows; narrow ones are read into a buffer first. */
 static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
     read_job *job = context;
     const gf_plain_source *source = job->source;
     const gf_row_order *order = &source->order;
-    const size_t row_bytes = plain_part_bytes(source);
-    const bool cut = row_bytes != gf_row_bytes(&order->format);
+    const size_t row_bytes = plain_part_bytes(source), file_bytes = gf_row_bytes(&order->format);
     const bool narrow = row_bytes < READ_NARROW_BYTES && row_bytes != job->stride;
+    /* One vector if the rows are consecutive in memory, in the order of the file. */
+    const bool joined = narrow || (!order->bottom_up && job->stride == row_bytes);
     const uint64_t piece = READ_PIECE_BYTES / row_bytes + 1;
-    const uint64_t max = cut               ? 1
-                         : narrow          ? READ_BUFFER_BYTES / row_bytes
-                         : piece < VECTORS ? piece
-                                           : VECTORS;
+    const uint64_t max = row_bytes != file_bytes ? 1
+                         : narrow                ? READ_BUFFER_BYTES / row_bytes
+                         : piece < VECTORS       ? piece
+                                                 : VECTORS;
     const uint64_t end = gf_share(job->rows, task + 1, job->parts);
     struct read_part *result = &job->results[task];
+    unsigned char buffer[READ_BUFFER_BYTES];
+    struct iovec vectors[VECTORS];
     (void)thread;
     for (uint64_t i = gf_share(job->rows, task, job->parts), rows; i < end; i += rows) {
+        unsigned char *dst = job->dst + i * job->stride;
         rows = end - i < max ? end - i : max;
         const uint64_t offset = gf_row_order_offset(order, source->y + i, rows) + source->cut_bytes;
-        const size_t got =
-            plain_read_rows(job, job->dst + i * job->stride, rows, narrow, offset, result);
-        if (result->fail)
-            return;
+        vectors[0] = (struct iovec){narrow ? buffer : dst, rows * row_bytes};
+        for (uint64_t k = 0; !joined && k < rows; k++)
+            vectors[k] = (struct iovec){dst + (order->bottom_up ? rows - 1 - k : k) * job->stride,
+                                        row_bytes};
+        const size_t got = plain_read_vectors(fileno(source->input.file), vectors,
+                                              joined ? 1 : (int)rows, offset, &result->cause);
         if (got < rows * row_bytes) {
             result->fail = plain_fail_short;
-            result->row = (offset + got - order->start) / gf_row_bytes(&order->format);
+            result->row = (offset + got - order->start) / file_bytes;
+            return;
+        }
+        for (uint64_t k = 0; k < rows; k++) {
+            unsigned char *row = dst + (order->bottom_up ? rows - 1 - k : k) * job->stride;
+            if (plain_convert_row(source, row, narrow ? buffer + k * row_bytes : row))
+                continue;
+            result->fail = source->format->fail;
+            result->row = (offset - order->start) / file_bytes + k;
             return;
         }
     }

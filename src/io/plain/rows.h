@@ -20,8 +20,6 @@ static inline uint64_t gf_row_order_offset(const gf_row_order *order, uint64_t y
     return order->start + first * gf_row_bytes(&order->format);
 }
 
-/* ---- sources --------------------------------------------------------------------------------- */
-
 typedef struct gf_plain_source gf_plain_source;
 
 /* Functions of a format. */
@@ -76,10 +74,19 @@ bool gf_plain_has_size(const gf_plain_source *source);
 /* Describe the samples: "16-bit, big-endian". word: inserted after the type. */
 void gf_plain_describe(gf_plain_source *source, const char *word, const char *tail);
 
-/* ---- sinks ----------------------------------------------------------------------------------- */
-
 /* Open a sink for the rows after a header of order->start bytes. */
 gf_status gf_rows_sink_open(const gf_sink_setup *setup, const gf_row_order *order,
                             const void *header, gf_sink **sink, gf_error *error);
+
+/* Capacity for the headers of NumPy files that gf_npy_put_header writes. */
+enum { GF_NPY_HEADER_BYTES = 192 };
+
+/* Return the Python literal of the dtype of samples in native byte order, such as "'<u2'". */
+const char *gf_npy_dtype(gf_type type);
+/* Write the header of numpy.save, version 1.0, for an array in C order. descr: Python literal of
+ * the dtype, at most 100 bytes. Return the size, a multiple of 64 bytes. It does not depend on
+ * shape[0]. */
+size_t gf_npy_put_header(char to[GF_NPY_HEADER_BYTES], const char *descr, const uint64_t *shape,
+                         size_t dimensions);
 
 #endif

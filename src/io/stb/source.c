@@ -25,29 +25,28 @@ static gf_status stb_read_file(gf_raster_file *file, gf_input *input, size_t max
     const uint64_t limit = file->limits->max_memory;
     /* In a regular file, one more byte detects the end without another allocation. */
     size_t capacity = input->regular ? (size_t)input->size + 1 : FIRST_READ_BYTES;
-    gf_status status =
-        input->regular ? gf_check_memory(input->size, limit, file->name, "the file", error) : GF_OK;
-    /* Read one byte more than the limit, which proves that the file exceeds it. */
-    if (limit < max)
-        max = (size_t)limit + 1;
     *at_end = false;
-    while (!status && !*at_end && file->size < max) {
-        size_t got = 0;
+    if (input->regular && gf_check_memory(input->size, limit, file->name, "the file", error))
+        return GF_FAILED;
+    /* Read one byte more than the limit, which proves that the file exceeds it. */
+    max = limit < max ? (size_t)limit + 1 : max;
+    while (!*at_end && file->size < max) {
+        size_t got;
         while (capacity <= file->size)
             capacity *= 2;
-        if (capacity > max)
-            capacity = max;
+        capacity = capacity < max ? capacity : max;
         unsigned char *resized = realloc(file->data, capacity);
         if (!resized)
             return gf_fail_memory(error, file->name, capacity, "the file");
         file->data = resized;
-        status = gf_input_read(input, file->data + file->size, capacity - file->size, &got, error);
+        if (gf_input_read(input, file->data + file->size, capacity - file->size, &got, error))
+            return GF_FAILED;
         file->size += got;
         *at_end = file->size < capacity;
-        if (!status)
-            status = gf_check_memory(file->size, limit, file->name, "the file", error);
+        if (gf_check_memory(file->size, limit, file->name, "the file", error))
+            return GF_FAILED;
     }
-    return status;
+    return GF_OK;
 }
 
 /* ---- checking the result --------------------------------------------------------------------- */
@@ -182,22 +181,18 @@ static gf_status stb_decode_file(gf_raster_file *file, gf_raster_result *result,
 /* Describe how the file stores the pixels. */
 static void stb_describe(const gf_raster_file *file, const gf_raster_result *result, char *text,
                          size_t size) {
-    switch (gf_raster_find(file->data)) {
-    case GF_RASTER_PSD:
+    const gf_raster_kind kind = gf_raster_find(file->data);
+    if (kind == GF_RASTER_PSD)
         snprintf(text, size, "%d-bit planar %s", result->type == GF_U16 ? 16 : 8,
                  result->channels > 2 ? "RGB" : "grey");
-        break;
-    case GF_RASTER_GIF:
+    else if (kind == GF_RASTER_GIF)
         snprintf(text, size, "palette, frame %" PRIu32 " of %" PRIu32,
                  file->limits->page ? file->limits->page : 1, result->pages);
-        break;
-    case GF_RASTER_HDR:
+    else if (kind == GF_RASTER_HDR)
         snprintf(text, size, "8-bit RGB with shared exponent");
-        break;
-    default:
+    else
         snprintf(text, size, "%" PRIu32 " bits per pixel%s%s", result->bits,
                  result->indexed ? ", palette" : "", result->packed ? ", run-length coded" : "");
-    }
 }
 
 static gf_status stb_open_source(gf_raster_file *file, gf_input *input, gf_source **opened,

@@ -2,7 +2,7 @@
  */
 #include "io_util.h"
 
-#include "io/plain/npy.h"
+#include "io/plain/rows.h"
 
 /* Make a file from a version, the text of the header and the pixels. */
 static size_t put_npy(const char *path, unsigned major, const char *text, size_t length,
