@@ -191,13 +191,6 @@ GF_BOTH unsigned gf_header_length(const gf_deflate_codes *codes, unsigned i) {
                                                : codes->distance[i - codes->literals]);
 }
 
-/* Return the number of codewords up to the last used one, at least min. */
-GF_BOTH unsigned gf_header_cut(const gf_deflate_codeword *codewords, unsigned count, unsigned min) {
-    while (count > min && !codewords[count - 1])
-        count--;
-    return count;
-}
-
 /* Encode `run` equal code lengths as code length symbols, from symbol `at` on; codes NULL: only
  * count them. Return the end of the symbols. */
 GF_BOTH unsigned gf_header_put_run(gf_deflate_codes *codes, unsigned at, unsigned length,
@@ -227,10 +220,14 @@ GF_BOTH unsigned gf_header_put_run(gf_deflate_codes *codes, unsigned at, unsigne
     return at;
 }
 
-/* Find how many codewords of both codes are sent. */
+/* Find how many codewords of both codes are sent: up to the last used one. */
 GF_BOTH void gf_header_cut_codes(gf_deflate_codes *codes) {
-    codes->literals = gf_header_cut(codes->literal, GF_DEFLATE_LITERALS, GF_DEFLATE_FIRST_LENGTH);
-    codes->distances = gf_header_cut(codes->distance, GF_DEFLATE_DISTANCES, 1);
+    codes->literals = GF_DEFLATE_LITERALS;
+    codes->distances = GF_DEFLATE_DISTANCES;
+    while (codes->literals > GF_DEFLATE_FIRST_LENGTH && !codes->literal[codes->literals - 1])
+        codes->literals--;
+    while (codes->distances > 1 && !codes->distance[codes->distances - 1])
+        codes->distances--;
 }
 
 /* A header is a sequence of items of at most 17 bits. Return their number. */

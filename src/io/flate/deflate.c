@@ -270,7 +270,3 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
     }
     gf_put_codeword(out, codes->literal[GF_DEFLATE_END]);
 }
-
-void gf_deflate_sync(gf_bit_writer *out) {
-    gf_deflate_write_stored((const unsigned char *)"", 0, false, out);
-}

@@ -117,6 +117,8 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
 /* Write any number of bytes as stored blocks. */
 void gf_deflate_write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out);
 /* Append an empty stored block, which ends on a byte boundary: further data can be concatenated. */
-void gf_deflate_sync(gf_bit_writer *out);
+static inline void gf_deflate_sync(gf_bit_writer *out) {
+    gf_deflate_write_stored((const unsigned char *)"", 0, false, out);
+}
 
 #endif

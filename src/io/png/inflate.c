@@ -33,45 +33,38 @@ void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
     *idat = (gf_png_idat){.input = input, .remaining = gf_big32(header), .crc = NAME_CRC};
 }
 
-/* Check the CRC of a chunk and read the header of the next one. */
-static gf_status idat_next_chunk(gf_png_idat *idat, gf_error *error) {
-    unsigned char end[4 + GF_PNG_CHUNK_HEADER];
-    size_t got;
-    gf_status status = gf_input_read(idat->input, end, sizeof end, &got, error);
-    if (status)
-        return status;
-    if (got >= 4 && gf_big32(end) != idat->crc)
-        return gf_png_fail_damaged(error, idat->input->name, "IDAT: CRC error");
-    if (got < sizeof end)
-        return gf_png_fail_short(error, idat->input->name);
-    memcpy(idat->header, end + 4, sizeof idat->header);
-    /* libpng rejects invalid chunk headers. */
-    idat->ended = !gf_png_idat_is(idat->header);
-    if (!idat->ended)
-        gf_png_idat_start(idat, idat->input, idat->header);
-    return GF_OK;
-}
-
 gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
                            gf_error *error) {
     enum { SMALL_BYTES = 8 }; /* below this size ISA-L takes up to twice as long as zlib */
-    gf_status status = GF_OK;
-    for (*got = 0; *got < size && !idat->ended && !status;) {
-        unsigned char *const to = (unsigned char *)data + *got;
+    const char *name = idat->input->name;
+    for (*got = 0; *got < size && !idat->ended;) {
+        unsigned char *const to = (unsigned char *)data + *got, end[4 + GF_PNG_CHUNK_HEADER];
         const size_t capacity = size - *got;
         const size_t wanted = capacity < idat->remaining ? capacity : idat->remaining;
         size_t received;
-        status = gf_input_read(idat->input, to, wanted, &received, error);
+        gf_status status = gf_input_read(idat->input, to, wanted, &received, error);
         *got += received;
         if (status || received < wanted)
-            return status ? status : gf_png_fail_short(error, idat->input->name);
+            return status ? status : gf_png_fail_short(error, name);
         idat->crc = wanted < SMALL_BYTES ? (uint32_t)crc32(idat->crc, to, (uInt)wanted)
                                          : crc32_gzip_refl(idat->crc, to, wanted);
         idat->remaining -= (uint32_t)wanted;
-        if (idat->remaining == 0)
-            status = idat_next_chunk(idat, error);
+        if (idat->remaining != 0)
+            continue;
+        /* Check the CRC of the chunk and read the header of the next one. */
+        if ((status = gf_input_read(idat->input, end, sizeof end, &received, error)))
+            return status;
+        if (received >= 4 && gf_big32(end) != idat->crc)
+            return gf_png_fail_damaged(error, name, "IDAT: CRC error");
+        if (received < sizeof end)
+            return gf_png_fail_short(error, name);
+        memcpy(idat->header, end + 4, sizeof idat->header);
+        /* libpng rejects invalid chunk headers. */
+        idat->ended = !gf_png_idat_is(idat->header);
+        if (!idat->ended)
+            gf_png_idat_start(idat, idat->input, idat->header);
     }
-    return status;
+    return GF_OK;
 }
 
 /* ---- the stream ------------------------------------------------------------------------------ */

@@ -145,20 +145,12 @@ gf_status gf_png_memory_source(const void *file, size_t size, const char *name, 
     const gf_limits limits = gf_limits_resolve(NULL);
     gf_input input;
     gf_status status = gf_input_open_memory(&input, file, size, name, error);
-    if (status)
-        return status;
-    status = gf_png_source_open(&input, &limits, source, error);
-    if (status)
+    if (!status && (status = gf_png_source_open(&input, &limits, source, error)))
         gf_input_close(&input);
     return status;
 }
 
-static atomic_uint_fast64_t png_files_left;
-
-void gf_png_count_left(uint64_t files) {
-    atomic_fetch_add(&png_files_left, files);
-}
-
-uint64_t gf_png_left(void) {
-    return atomic_load(&png_files_left);
+uint64_t gf_png_count_left(uint64_t files) {
+    static atomic_uint_fast64_t left;
+    return atomic_fetch_add(&left, files) + files;
 }

@@ -6,13 +6,11 @@
 #include "io/strip/strip.h"
 
 enum {
+    GF_PNG_HEAD = 8 + 12 + 13, /* bytes of the signature and the IHDR chunk */
     GF_PNG_IDAT_MAX = 1 << 30, /* bytes per chunk; the format allows 2^31 - 1 */
     GF_PNG_IDAT_HEAD = 8,      /* bytes overwritten before and after the data of a chunk */
     GF_PNG_IDAT_TAIL = 4
 };
-
-/* Bytes of the signature and the IHDR chunk. */
-enum { GF_PNG_HEAD = 8 + 12 + 13 };
 
 /* Write the signature and the IHDR chunk of an image of type u8 or u16. */
 void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]);
@@ -64,10 +62,9 @@ static inline uint32_t gf_png_scan_parts(const gf_png_scan *scan) {
 /* Open a file in memory. name: for messages. */
 gf_status gf_png_memory_source(const void *file, size_t size, const char *name, gf_source **source,
                                gf_error *error);
-/* Count files that a device has left to the CPU, in this process. For tests: results do not show
- * who has decoded a file. */
-void gf_png_count_left(uint64_t files);
-uint64_t gf_png_left(void);
+/* Count files that a device has left to the CPU, in this process. Return the number of all. For
+ * tests: results do not show who has decoded a file. */
+uint64_t gf_png_count_left(uint64_t files);
 
 /* Decoding on a device, in ns per byte of filtered rows: of one deflate stream while others are
  * decoded, and of all together (H100, docs/performance.md). */

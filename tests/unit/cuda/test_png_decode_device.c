@@ -175,7 +175,7 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     static gf_error errors[MAX];
     static placed_file places[MAX];
     size_t used = 0, size = 0;
-    uint64_t left = gf_png_left();
+    uint64_t left = gf_png_count_left(0);
     assert_true(count <= MAX);
     for (size_t i = 0; i < count; i++) {
         if (gf_png_format(list[i].data, list[i].size, &formats[used], NULL)) {
@@ -199,9 +199,9 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
         fail_msg("seed %llu: %s", (unsigned long long)seed, why.message);
     for (size_t i = 0; i < used; i++)
         left += !is_for_device(&files[i]);
-    if (valid && gf_png_left() != left)
+    if (valid && gf_png_count_left(0) != left)
         fail_msg("seed %llu: the device has left %llu of %zu files to the CPU, too",
-                 (unsigned long long)seed, (unsigned long long)(gf_png_left() - left), used);
+                 (unsigned long long)seed, (unsigned long long)(gf_png_count_left(0) - left), used);
     AUTO(free) unsigned char *got = test_alloc(size + 1);
     must(cudaMemcpy(got, memory, size, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < used; i++) {
