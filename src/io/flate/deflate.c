@@ -227,10 +227,6 @@ bool gf_deflate_has_repeats(const gf_deflate_simd *simd, const unsigned char *sr
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-size_t gf_deflate_bound(size_t n) {
-    return (size_t)(gf_stored_bits(n) / 8) + 32;
-}
-
 void gf_deflate_write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
     do {
         const size_t part = n < GF_DEFLATE_STORED ? n : GF_DEFLATE_STORED;

@@ -110,7 +110,9 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
                              gf_deflate_hash *hash, gf_deflate_plan *plan);
 /* Return the maximum number of bytes that gf_deflate_write overwrites for a block of n bytes. */
-size_t gf_deflate_bound(size_t n);
+static inline size_t gf_deflate_bound(size_t n) {
+    return (size_t)(gf_stored_bits(n) / 8) + 32;
+}
 /* Write the planned block, or a stored block where that is shorter. */
 void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
                       const unsigned char *src, size_t n, int last, gf_bit_writer *out);

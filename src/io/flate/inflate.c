@@ -546,31 +546,24 @@ static gf_inflate_result inflate_start_packed(gf_inflate *inflate, gf_inflate_ou
     return result;
 }
 
-static gf_inflate_result inflate_run_coded(gf_inflate *inflate, gf_inflate_out *out) {
-    gf_inflate_result result = GF_INFLATE_NEEDS_OUTPUT;
-    if (inflate_capacity(out) < GF_INFLATE_RESERVE)
-        return result;
-    if (!inflate->packed)
-        result = inflate_start_packed(inflate, out);
-    if (inflate->packed)
-        result = inflate_decode(inflate, inflate->packed_literals, out);
-    if (result != GF_INFLATE_NEEDS_INPUT || !inflate->final_input)
+gf_inflate_result gf_inflate_run(gf_inflate *inflate, gf_inflate_out *out) {
+    gf_inflate_result result = inflate->in_block ? GF_INFLATE_VALID : inflate_begin_block(inflate);
+    if (result)
         return result;
     result = GF_INFLATE_NEEDS_OUTPUT;
-    while (result == GF_INFLATE_NEEDS_OUTPUT && inflate_capacity(out) >= GF_INFLATE_RESERVE)
-        result = inflate_symbol(inflate, out);
-    return result;
-}
-
-gf_inflate_result gf_inflate_run(gf_inflate *inflate, gf_inflate_out *out) {
-    gf_inflate_result result = GF_INFLATE_VALID;
-    if (!inflate->in_block)
-        result = inflate_begin_block(inflate);
-    if (!result)
-        result = inflate->is_stored ? inflate_copy_stored(inflate, out)
-                                    : inflate_run_coded(inflate, out);
-    if (!result)
-        inflate->in_block = false;
+    if (inflate->is_stored) {
+        result = inflate_copy_stored(inflate, out);
+    } else if (inflate_capacity(out) >= GF_INFLATE_RESERVE) {
+        if (!inflate->packed)
+            result = inflate_start_packed(inflate, out);
+        if (inflate->packed)
+            result = inflate_decode(inflate, inflate->packed_literals, out);
+        if (result == GF_INFLATE_NEEDS_INPUT && inflate->final_input)
+            for (result = GF_INFLATE_NEEDS_OUTPUT;
+                 result == GF_INFLATE_NEEDS_OUTPUT && inflate_capacity(out) >= GF_INFLATE_RESERVE;)
+                result = inflate_symbol(inflate, out);
+    }
+    inflate->in_block = result != GF_INFLATE_VALID;
     return result;
 }
 

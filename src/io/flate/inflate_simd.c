@@ -10,24 +10,6 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Replace each length whose extra bits are part of its index by an entry with the length. Return
- * the minimum bits of an entry. */
-static uint32_t inflate_expand(const uint32_t *restrict literals, uint32_t *restrict expanded,
-                               uint32_t table_bits) {
-    const uint32_t other = GF_ENTRY_LITERALS | GF_ENTRY_MATCH | GF_ENTRY_SUBTABLE | GF_ENTRY_STOP;
-    uint32_t min = table_bits;
-    for (uint32_t i = 0; i < 1u << table_bits; i++) {
-        const uint32_t entry = literals[i], bits = entry & GF_ENTRY_BITS;
-        const uint32_t codeword = entry >> 8 & 15;
-        const uint32_t extra = (i & ((1u << bits) - 1)) >> codeword;
-        const uint32_t match = ((entry >> 16) + extra - 3) << 24 | GF_ENTRY_MATCH | bits;
-        const uint32_t is_length = ((entry & other) == 0) & (bits <= table_bits);
-        expanded[i] = is_length ? match : entry;
-        min = bits < min ? bits : min;
-    }
-    return min;
-}
-
 /* No branches and no aliases: the compiler vectorises this loop with gathers. max: symbols per
  * entry, 2 or 3. */
 GF_INLINE void inflate_pack_up_to(uint32_t max, const uint32_t *restrict single,
@@ -53,14 +35,25 @@ GF_INLINE void inflate_pack_up_to(uint32_t max, const uint32_t *restrict single,
 }
 
 static void inflate_pack(gf_inflate *inflate) {
-    uint32_t expanded[1 << GF_INFLATE_LITERAL_BITS];
-    const uint32_t bits = inflate->literal_bits, size = 1u << bits;
+    const uint32_t other = GF_ENTRY_LITERALS | GF_ENTRY_MATCH | GF_ENTRY_SUBTABLE | GF_ENTRY_STOP;
+    const uint32_t table_bits = inflate->literal_bits, size = 1u << table_bits;
     const uint32_t *literals = inflate->literals;
-    uint32_t *packed = inflate->packed_literals;
-    if (3 * inflate_expand(literals, expanded, bits) <= bits)
-        inflate_pack_up_to(3, expanded, packed, bits);
+    uint32_t expanded[1 << GF_INFLATE_LITERAL_BITS], *packed = inflate->packed_literals;
+    uint32_t min = table_bits; /* of the bits of an entry */
+    /* Replace each length whose extra bits are part of its index by an entry with the length. */
+    for (uint32_t i = 0; i < size; i++) {
+        const uint32_t entry = literals[i], bits = entry & GF_ENTRY_BITS;
+        const uint32_t codeword = entry >> 8 & 15;
+        const uint32_t extra = (i & ((1u << bits) - 1)) >> codeword;
+        const uint32_t match = ((entry >> 16) + extra - 3) << 24 | GF_ENTRY_MATCH | bits;
+        const uint32_t is_length = ((entry & other) == 0) & (bits <= table_bits);
+        expanded[i] = is_length ? match : entry;
+        min = bits < min ? bits : min;
+    }
+    if (3 * min <= table_bits)
+        inflate_pack_up_to(3, expanded, packed, table_bits);
     else
-        inflate_pack_up_to(2, expanded, packed, bits);
+        inflate_pack_up_to(2, expanded, packed, table_bits);
     memcpy(packed + size, literals + size, (inflate->literal_entries - size) * sizeof *packed);
 }
 

@@ -159,24 +159,6 @@ static void inflate_sum(gf_png_inflate *rows) {
     rows->summed = rows->end;
 }
 
-/* Compare the checksum after the last block, which begins at a byte. */
-static void inflate_check_adler(gf_png_inflate *rows) {
-    unsigned bit;
-    const unsigned char *at = gf_inflate_position(&rows->inflate, &bit);
-    inflate_sum(rows);
-    if (rows->inflate.in_end - at < 4 + (bit != 0) && !rows->inflate.final_input) {
-        inflate_read_more(rows);
-        at = gf_inflate_position(&rows->inflate, &bit);
-    }
-    at += bit != 0;
-    if (rows->inflate.in_end - at < 4)
-        rows->stream.damage = GF_INFLATE_TRUNCATED;
-    else if (gf_big32(at) != rows->adler)
-        rows->stream.damage = GF_INFLATE_INVALID_CHECKSUM;
-    else
-        rows->stream.ended = true;
-}
-
 /* Decode as far as input and output last, at most one block or several short ones. */
 static void inflate_step(gf_png_inflate *rows) {
     gf_inflate_out out = {
@@ -202,7 +184,21 @@ static void inflate_step(gf_png_inflate *rows) {
     } else if (result) {
         rows->stream.damage = result;
     } else if (rows->inflate.last) {
-        inflate_check_adler(rows);
+        /* The checksum of the stream begins at a byte. */
+        unsigned bit;
+        const unsigned char *at = gf_inflate_position(&rows->inflate, &bit);
+        inflate_sum(rows);
+        if (rows->inflate.in_end - at < 4 + (bit != 0) && !rows->inflate.final_input) {
+            inflate_read_more(rows);
+            at = gf_inflate_position(&rows->inflate, &bit);
+        }
+        at += bit != 0;
+        if (rows->inflate.in_end - at < 4)
+            rows->stream.damage = GF_INFLATE_TRUNCATED;
+        else if (gf_big32(at) != rows->adler)
+            rows->stream.damage = GF_INFLATE_INVALID_CHECKSUM;
+        else
+            rows->stream.ended = true;
     }
 }
 
