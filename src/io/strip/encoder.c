@@ -131,7 +131,7 @@ static bool encoder_allocate(gf_encoder *encoder) {
         if (!s->memory || !s->out)
             return false;
     }
-    encoder->scratch = calloc(threads + 1, sizeof(gf_png_scratch *));
+    encoder->scratch = calloc((size_t)threads + 1, sizeof(gf_png_scratch *));
     if (!encoder->scratch || (threads && gf_pool_open(threads, &encoder->pool, NULL)))
         return false;
     if (!encoder->encode || (threads && !gf_png_tries_zlib(strips->effort)))
