@@ -199,14 +199,20 @@ static bool ring_submit(tiff_source *source, uint64_t wanted) {
         (piece_of(source, first + rows - 1) + 1 - number * layout->group_pieces) * layout->across;
     group->data = announced ? place.to : *own;
     group->stride = announced ? place.stride : row;
-    group->failed = group->data ? NO_TASK : 0;
     group->damaged = 0;
+    /* Look up all units in order: libtiff keeps their places, and which one fails, with what
+     * message, does not depend on the threads, which look them up again. */
+    gf_tiff_unit unit;
+    gf_status status = GF_OK;
+    if (!group->data)
+        status = gf_fail_memory(&group->error, source->file.input.name, source->group_rows * row,
+                                "strips or tiles");
+    for (uint64_t i = 0; i < group->units * layout->planes && !status; i++)
+        status = group_unit(group, i, &unit, &group->error);
+    group->failed = status ? 0 : NO_TASK;
     group->work = (gf_work){.run = group_run, .context = group};
-    if (group->data)
+    if (!status)
         group->work.count = (uint32_t)gf_ceil_div(group->units, source->per_task);
-    else
-        gf_set_memory_error(&group->error, source->file.input.name, source->group_rows * row,
-                            "strips or tiles");
     if (source->pool)
         gf_pool_submit(source->pool, &group->work);
     for (uint32_t i = 0; !source->pool && i < group->work.count && group->failed == NO_TASK; i++)
