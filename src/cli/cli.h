@@ -74,6 +74,12 @@ void gf_cli_line_free(gf_cli_line *line);
 
 /* ---- text output (text.c) -------------------------------------------------------------------- */
 
+#define GF_CLI_ERASE "\r\033[K"
+
+/* Draw the bar of the progress: a line that begins with GF_CLI_ERASE. */
+void gf_cli_bar_draw(const char *line);
+/* Erase the bar before other output. Async-signal-safe. */
+void gf_cli_bar_hide(void);
 /* Flush standard output, then print an error on standard error. */
 void gf_cli_print_error(const gf_error *error);
 /* Print text. Replace unprintable bytes by '?': file names may contain escape sequences. */
@@ -123,8 +129,6 @@ void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const
                            bool quiet, bool lines);
 /* Draw or print, if the interval since the last time has passed. */
 void gf_cli_progress_draw(gf_cli_progress *progress);
-/* Erase the bar before other output. Async-signal-safe. */
-void gf_cli_bar_hide(void);
 /* End a batch: erase the bar and clear the message of gf_cli_progress_interrupted. */
 void gf_cli_progress_end(void);
 /* Print that the running batch was interrupted, if there is one. Async-signal-safe. */

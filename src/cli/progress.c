@@ -1,6 +1,5 @@
 /* Progress bar, lines and events of one image or a batch. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,6 @@
 #define MAX_WIDTH 400
 #define MAX_BAR 40
 #define MIN_BAR 5
-
-#define ERASE "\r\033[K"
-
-/* True while the bar is on the screen. Read by the signal handler. */
-static volatile sig_atomic_t bar_shown;
 
 /* The running batch, for the signal handler. */
 static struct {
@@ -68,7 +62,7 @@ static void progress_put_numbers(const gf_cli_progress *progress, double seconds
 }
 
 static void progress_draw_bar(const gf_cli_progress *progress, const char *numbers) {
-    char line[MAX_WIDTH + 16] = ERASE, bar[MAX_BAR + 4] = "";
+    char line[MAX_WIDTH + 16] = GF_CLI_ERASE, bar[MAX_BAR + 4] = "";
     const int screen = gf_cli_screen_of(stderr).width;
     /* Leave the last column free: some terminals wrap when it is filled. */
     const size_t width = (size_t)(screen < MAX_WIDTH ? screen : MAX_WIDTH) - 1,
@@ -82,15 +76,8 @@ static void progress_draw_bar(const gf_cli_progress *progress, const char *numbe
             bar[1 + i] = (double)i < fraction * (double)cells ? '#' : '-';
         memcpy(bar + 1 + cells, "] ", 3);
     }
-    snprintf(line + strlen(ERASE), width + 1, "%s%s", bar, numbers);
-    bar_shown = 1;
-    (void)!write(STDERR_FILENO, line, strlen(line));
-}
-
-void gf_cli_bar_hide(void) {
-    if (bar_shown)
-        (void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
-    bar_shown = 0;
+    snprintf(line + strlen(GF_CLI_ERASE), width + 1, "%s%s", bar, numbers);
+    gf_cli_bar_draw(line);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* Text output: colours, errors, and file names, which may contain any bytes. */
+/* Text output: colours, the bar, errors, and file names, which may contain any bytes. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,20 @@ bool gf_cli_colour_on(FILE *file) {
         return colour_choice == GF_COLOUR_ALWAYS;
     const char *no = getenv("NO_COLOR"); /* https://no-color.org: set, and not empty */
     return gf_cli_is_terminal(file) && !gf_cli_ranks()->launched && !(no && *no);
+}
+
+/* True while the bar is on the screen. Read by the signal handler. */
+static volatile sig_atomic_t bar_shown;
+
+void gf_cli_bar_draw(const char *line) {
+    bar_shown = 1;
+    (void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+void gf_cli_bar_hide(void) {
+    if (bar_shown)
+        gf_cli_bar_draw(GF_CLI_ERASE);
+    bar_shown = 0;
 }
 
 void gf_cli_print_error(const gf_error *error) {
