@@ -267,7 +267,7 @@ static void time_hist(gf_engine *engine, uint64_t max_memory, hist_time *min,
     AUTO(result) gf_result *result;
     const double wall = wall_seconds(), cpu = cpu_seconds();
     const gf_status status = test_run_files(
-        &(test_files){engine, hist, settings, paths, NULL, &options, .result = &result}, &why);
+        &(test_files){engine, hist, settings, paths, NULL, &options, .result = &result});
     const hist_time took = {wall_seconds() - wall, cpu_seconds() - cpu};
     if (status)
         fail_msg("%s", why.message);

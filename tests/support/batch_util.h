@@ -143,18 +143,17 @@ static inline void make_items(test_item items[ITEMS], bool image) {
 /* Run smooth as a batch on this number of devices (simulated by cpu backends); 0: on threads. */
 static inline gf_status run_smooth_from(const test_item *items, uint64_t count, uint32_t devices,
                                         const test_batch_options *options,
-                                        const gf_work_source *source, gf_error *error) {
+                                        const gf_work_source *source) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_batch_devices on = {.count = devices};
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     return test_run_batch_on(
-        &(test_batch){devices ? &on : NULL, filter, settings, items, count, options, source},
-        error);
+        &(test_batch){devices ? &on : NULL, filter, settings, items, count, options, source});
 }
 
 static inline gf_status run_smooth(const test_item *items, uint64_t count, uint32_t devices,
-                                   const test_batch_options *options, gf_error *error) {
-    return run_smooth_from(items, count, devices, options, NULL, error);
+                                   const test_batch_options *options) {
+    return run_smooth_from(items, count, devices, options, NULL);
 }
 
 /* ---- single runs ----------------------------------------------------------------------------- */
@@ -174,8 +173,8 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
         unlink(want_paths[i]);
         want[i].status = test_run_files(
             &(test_files){engine, filter, settings, &in, image ? want_paths[i] : NULL, options,
-                          .result = &result, .report = &want[i].report, .output = &want[i].output},
-            &want[i].error);
+                          .result = &result, .report = &want[i].report, .output = &want[i].output});
+        want[i].error = want[i].status ? why : (gf_error){0};
         if (result)
             write_result(result, want[i].text);
     }

@@ -111,8 +111,7 @@ test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_ran
     if (test_run_device(&(test_memory){engine, job->filter, job->settings, &job->format, pixels,
                                        out.rows, outcome.image.stride,
                                        .result = job->filter->measure ? &outcome.result : NULL,
-                                       .stream = stream},
-                        &why))
+                                       .stream = stream}))
         fail_msg("%s '%s': %s", job->filter->info.name, job->text, why.message);
     must(cudaStreamSynchronize(stream));
     if (out.memory)

@@ -97,8 +97,7 @@ static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
     fault_name_files(job);
     if (test_run_files(&(test_files){golden, job->one.filter, job->one.settings, in,
                                      job->one.filter->info.makes_image ? job->out_path : NULL,
-                                     &options},
-                       &why))
+                                     &options}))
         fail_msg("golden: %s", why.message);
     if (job->samples_path[0])
         job->samples = test_bytes(job->samples_path, &job->sample_bytes);
@@ -136,15 +135,14 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
                                       const char *what) {
     fault_outcome done = {.status = GF_OK};
     AUTO(result) gf_result *result = NULL;
+    why = (gf_error){0};
     if (input == FROM_MEMORY) {
         test_outcome got = {.result = NULL};
         if (job->one.drawn.width)
             got.image = test_image_new(job->one.drawn, 7);
-        done.status = test_run_memory(&(test_memory){engine, job->one.filter, job->one.settings,
-                                                     &job->one.format, job->one.pixels,
-                                                     got.image.rows.data, got.image.stride,
-                                                     .result = &result, .report = &done.report},
-                                      &done.error);
+        done.status = test_run_memory(&(test_memory){
+            engine, job->one.filter, job->one.settings, &job->one.format, job->one.pixels,
+            got.image.rows.data, got.image.stride, .result = &result, .report = &done.report});
         got.result = result;
         if (!done.status)
             test_check_outcome(&job->want, &got, what);
@@ -161,14 +159,14 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
         done.status =
             test_run_files(&(test_files){engine, job->one.filter, job->one.settings, in,
                                          job->one.filter->info.makes_image ? job->out_path : NULL,
-                                         &options, .result = &result, .report = &done.report},
-                           &done.error);
+                                         &options, .result = &result, .report = &done.report});
         if (feeder)
             test_feed_end(feeder);
         if (!done.status)
             fault_check_files(job, what);
         assert_int_equal(count_files(false), files_before);
     }
+    done.error = why;
     if (!done.status)
         assert_string_equal(done.error.message, "");
     if (done.status) {

@@ -218,9 +218,9 @@ static inline void assert_bytes_fail(const char *name, const void *data, size_t 
 /* Write packed rows in strips from a buffer with margins. */
 static inline gf_status save_image(const char *path, const gf_format *format, const void *pixels,
                                    const gf_metadata *metadata, const gf_file_options *options,
-                                   uint64_t strip, gf_error *error) {
+                                   uint64_t strip) {
     gf_sink *sink;
-    gf_status status = gf_sink_open(path, format, metadata, options, 2, &sink, error);
+    gf_status status = gf_sink_open(path, format, metadata, options, 2, &sink, &why);
     if (status != GF_OK) {
         assert_null(sink);
         return status;
@@ -233,12 +233,12 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
         memcpy(buffer + y * stride, (const unsigned char *)pixels + y * row, row);
     for (uint64_t y = 0; y < format->height && status == GF_OK; y += strip) {
         uint64_t rows = format->height - y < strip ? format->height - y : strip;
-        status = sink->ops->write(sink, buffer + y * stride, stride, rows, error);
+        status = sink->ops->write(sink, buffer + y * stride, stride, rows, &why);
     }
     if (status == GF_OK)
-        status = sink->ops->finish(sink, metadata, error);
+        status = sink->ops->finish(sink, metadata, &why);
     if (status == GF_OK)
-        status = gf_output_commit(sink->output, error);
+        status = gf_output_commit(sink->output, &why);
     sink->ops->close(sink);
     return status;
 }
@@ -247,7 +247,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
 static inline void assert_round_trip(const char *path, const gf_format *format,
                                      const void *pixels) {
     const gf_file_options options = {.force = true};
-    assert_ok(save_image(path, format, pixels, NULL, &options, 3, &why));
+    assert_ok(save_image(path, format, pixels, NULL, &options, 3));
     assert_loads(path, NULL, 2, format, pixels);
 }
 
@@ -275,7 +275,7 @@ static inline void assert_round_trips(const char *name, gf_format format) {
 /* Save an image and check the bytes of the file. */
 static inline void assert_writes(const char *name, const gf_format *format, const void *pixels,
                                  const void *file, size_t size) {
-    assert_ok(save_image(in_directory(name), format, pixels, NULL, NULL, 1, &why));
+    assert_ok(save_image(in_directory(name), format, pixels, NULL, NULL, 1));
     assert_bytes(in_directory(name), file, size);
 }
 

@@ -4,7 +4,7 @@ bool test_job_new(test_job *job, const gf_filter *filter, const char *text, gf_f
                   test_random *random) {
     *job = (test_job){
         .filter = filter, .text = text, .settings = test_settings(filter, text), .format = format};
-    if (test_filter_output(filter, job->settings, &format, &job->drawn, NULL)) {
+    if (test_filter_output(filter, job->settings, &format, &job->drawn)) {
         gf_settings_free(job->settings);
         return false;
     }
@@ -43,8 +43,7 @@ test_outcome test_run(const test_job *job, gf_engine *engine, size_t padding) {
         outcome.image = test_image_new(job->drawn, padding);
     if (test_run_memory(&(test_memory){engine, job->filter, job->settings, &job->format,
                                        job->pixels, outcome.image.rows.data, outcome.image.stride,
-                                       .result = &outcome.result, .report = &outcome.report},
-                        &why))
+                                       .result = &outcome.result, .report = &outcome.report}))
         fail_msg("%s '%s': %s", job->filter->info.name, job->text, why.message);
     return outcome;
 }

@@ -2,7 +2,7 @@
 
 static gf_status run(const gf_engine_options *options, const char *name, const char *text,
                      gf_format format, const void *a, const void *b, void *drawn,
-                     gf_result **result, gf_error *error) {
+                     gf_result **result) {
     const gf_filter *filter = gf_filter_find(name);
     assert_non_null(filter);
     AUTO(settings) gf_settings *settings = test_settings(filter, text);
@@ -11,14 +11,13 @@ static gf_status run(const gf_engine_options *options, const char *name, const c
     gf_format out = format;
     const size_t row = gf_row_bytes(&format);
     const gf_pixels in[2] = {{a, row}, {b, row}};
-    gf_status status = gf_engine_open(options, &engine, error);
+    gf_status status = gf_engine_open(options, &engine, &why);
     if (!status)
-        status = test_filter_output(filter, settings, &format, &out, error);
+        status = test_filter_output(filter, settings, &format, &out);
     if (!status)
         status = test_run_memory(&(test_memory){engine, filter, settings, &format, in, drawn,
                                                 out.width ? gf_row_bytes(&out) : 0,
-                                                .result = result, .report = &report},
-                                 error);
+                                                .result = result, .report = &report});
     if (!status)
         assert_string_equal(report.backend, options->backend);
     return status;
@@ -33,17 +32,17 @@ gf_result *test_measure(const char *backend, const char *filter, const char *tex
     const gf_engine_options options = {
         .backend = backend, .threads = 2, .rows_per_strip = format.height < 1000 ? 1 : 0};
     snprintf(running, sizeof running, "%s '%s' on %s", filter, text, backend);
-    if (run(&options, filter, text, format, a, b, drawn, &result, &why))
+    if (run(&options, filter, text, format, a, b, drawn, &result))
         fail_msg("%s: %s", running, why.message);
     return result;
 }
 
 gf_status test_measure_error(const char *filter, const char *text, gf_format format, const void *a,
-                             uint64_t max_memory, gf_error *error) {
+                             uint64_t max_memory) {
     AUTO(result) gf_result *result = NULL;
-    *error = (gf_error){0};
+    why = (gf_error){0};
     return run(&(gf_engine_options){.backend = "cpu", .max_memory = max_memory}, filter, text,
-               format, a, a, NULL, &result, error);
+               format, a, a, NULL, &result);
 }
 
 static size_t find_table(const gf_result *result, const char *name) {

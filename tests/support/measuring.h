@@ -26,7 +26,7 @@ typedef struct test_measured {
 void test_measure_cases(const char *filter, const test_measured *cases, size_t count);
 /* Run a case that may fail, on the cpu backend. Return the status, with the message in *error. */
 gf_status test_measure_error(const char *filter, const char *text, gf_format format, const void *a,
-                             uint64_t max_memory, gf_error *error);
+                             uint64_t max_memory);
 /* Return a cell by name. A missing table or column fails the test. */
 gf_value test_cell(const gf_result *result, const char *table, const char *column, uint64_t row);
 /* Fail the test unless the cells of a column, formatted by gf_value_format and separated by spaces,

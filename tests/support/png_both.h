@@ -31,7 +31,8 @@ static inline outcome load_input(gf_input *input, const gf_limits *given, gf_ope
         return got;
     }
     got.format = source->format;
-    (void)load_source(source, strip, &got.pixels, &got.metadata, &got.error);
+    if (load_source(source, strip, &got.pixels, &got.metadata, &why))
+        got.error = why;
     return got;
 }
 

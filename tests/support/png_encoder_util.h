@@ -44,7 +44,7 @@ static const gf_file_options replacing = {.force = true};
 /* Open an encoder. It takes ownership of the output, also if it fails. */
 static inline gf_status open_encoder(const gf_format *format, const char *compression, gf_isa isa,
                                      uint32_t threads, uint64_t max_memory, gf_output *output,
-                                     gf_sink **sink, gf_error *error) {
+                                     gf_sink **sink) {
     gf_metadata none = (gf_metadata){0};
     const gf_sink_setup setup = {.output = output,
                                  .format = format,
@@ -52,7 +52,7 @@ static inline gf_status open_encoder(const gf_format *format, const char *compre
                                  .compression = compression,
                                  .max_memory = max_memory,
                                  .threads = threads};
-    return gf_png_sink_open_for(isa, &setup, sink, error);
+    return gf_png_sink_open_for(isa, &setup, sink, &why);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* The calls that run a filter. Tests make them here only: a change of the interface changes one
- * file, and arguments at the end that a test does not need are left out. */
+ * file, and arguments at the end that a test does not need are left out. Errors are in `why`. */
 #ifndef RUN_H
 #define RUN_H
 
@@ -17,7 +17,7 @@ typedef struct test_files {
     gf_report *report;
     gf_step_report *output; /* of the last step, with the brightness of the first one */
 } test_files;
-gf_status test_run_files(const test_files *run, gf_error *error);
+gf_status test_run_files(const test_files *run);
 
 /* A job of one filter on an image in memory. A device ignores the reports. */
 typedef struct test_memory {
@@ -33,8 +33,8 @@ typedef struct test_memory {
     gf_step_report *output; /* as in test_files */
     void *stream;           /* CUDA stream */
 } test_memory;
-gf_status test_run_memory(const test_memory *run, gf_error *error);
-gf_status test_run_device(const test_memory *run, gf_error *error);
+gf_status test_run_memory(const test_memory *run);
+gf_status test_run_device(const test_memory *run);
 
 /* A job of one filter on images in memory. A device ignores the report. */
 typedef struct test_list {
@@ -50,8 +50,8 @@ typedef struct test_list {
     void *stream;           /* CUDA stream */
     gf_step_report *output; /* as in test_files */
 } test_list;
-gf_status test_run_list(const test_list *run, gf_error *error);
-gf_status test_run_device_list(const test_list *run, gf_error *error);
+gf_status test_run_list(const test_list *run);
+gf_status test_run_device_list(const test_list *run);
 
 /* Return the job of a filter, with a writer if it produces an image. steps: two. */
 gf_job test_job_of(const gf_filter *filter, const gf_settings *settings, gf_step *steps);
@@ -73,8 +73,7 @@ typedef struct test_batch_options {
 
 /* Run gf_run_batch for one filter. */
 gf_status test_run_batch(const gf_filter *filter, const gf_settings *settings,
-                         const test_item *items, uint64_t count, const test_batch_options *options,
-                         gf_error *error);
+                         const test_item *items, uint64_t count, const test_batch_options *options);
 
 /* Arguments of gf_run_batch_on. */
 typedef struct test_batch {
@@ -86,30 +85,29 @@ typedef struct test_batch {
     const test_batch_options *options;
     const gf_work_source *source;
 } test_batch;
-gf_status test_run_batch_on(const test_batch *run, gf_error *error);
+gf_status test_run_batch_on(const test_batch *run);
 
 /* ---- jobs in device memory ------------------------------------------------------------------- */
 
 gf_status test_device_job(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                          const gf_format *format, gf_device_job **job, gf_error *error);
+                          const gf_format *format, gf_device_job **job);
 /* in: one for each input of each image. */
 gf_status test_device_job_run(gf_device_job *job, uint32_t inputs, uint64_t count,
                               const gf_pixels *in, const gf_out_pixels *out, void *stream,
-                              gf_device_results **results, gf_error *error);
+                              gf_device_results **results);
 
 /* ---- ranges of rows -------------------------------------------------------------------------- */
 
-gf_status test_rows_possible(const test_files *what, gf_format *format, bool *possible,
-                             gf_error *error);
+gf_status test_rows_possible(const test_files *what, gf_format *format, bool *possible);
 
 /* ---- properties of a filter (gf_job_inspect) ------------------------------------------------- */
 
 gf_status test_filter_output(const gf_filter *filter, const gf_settings *settings,
-                             const gf_format *in, gf_format *out, gf_error *error);
+                             const gf_format *in, gf_format *out);
 gf_status test_effective(const gf_filter *filter, const gf_settings *settings, const gf_format *in,
-                         gf_settings **effective, gf_error *error);
+                         gf_settings **effective);
 gf_status test_result_bytes(const gf_filter *filter, const gf_settings *settings,
-                            const gf_format *in, uint64_t *bytes, gf_error *error);
+                            const gf_format *in, uint64_t *bytes);
 const gf_filter *test_filter_before(const gf_filter *filter, const gf_settings *settings,
                                     const gf_format *in);
 size_t test_filter_count(void);

@@ -62,7 +62,7 @@ __attribute__((constructor)) static void test_select_functions(void) {
         cmocka_set_test_filter(pattern);
 }
 
-gf_error why;
+_Thread_local gf_error why;
 
 void test_check_ok(gf_status status, const char *file, int line) {
     if (status)

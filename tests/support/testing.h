@@ -35,8 +35,8 @@ typedef struct test_fixture {
 /* Run the tests in the order of their lines. Return the exit code of the program. */
 int test_main(const test_fixture *fixture);
 
-/* The error of the last call that assert_ok or assert_error checked; they clear it before. */
-extern gf_error why;
+/* The error of the last call in this thread. assert_ok and assert_error clear it before theirs. */
+extern _Thread_local gf_error why;
 /* Check that a call succeeded. If not, print `why`. */
 #define assert_ok(call) (why = (gf_error){0}, test_check_ok(call, __FILE__, __LINE__))
 void test_check_ok(gf_status status, const char *file, int line);

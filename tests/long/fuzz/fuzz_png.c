@@ -10,10 +10,9 @@ static void png_round_trip(const outcome *image, unsigned which) {
     const char *path = fuzz_path("x.png");
     const gf_file_options options = {.force = true, .write.compression = efforts[which % 4]};
     AUTO(free) png_bytes file;
-    gf_error error = {0};
-    const gf_status status = save_image(path, &image->format, image->pixels, &image->metadata,
-                                        &options, 1 + which % 7, &error);
-    FUZZ_CHECK(status == GF_OK, "write failed: %s", error.message);
+    const gf_status status =
+        save_image(path, &image->format, image->pixels, &image->metadata, &options, 1 + which % 7);
+    FUZZ_CHECK(status == GF_OK, "write failed: %s", why.message);
     file.data = test_bytes(path, &file.size);
     outcome back = png_oracle(&file, file.size, NULL);
     FUZZ_CHECK(back.error.status == GF_OK, "cannot read the written file: %s", back.error.message);

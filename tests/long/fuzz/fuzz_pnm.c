@@ -9,14 +9,13 @@ static void pnm_round_trip(const outcome *image, unsigned which) {
     const bool npy = which % 8 == 0 || (last && (real || !image->format.alpha));
     const char *path = fuzz_path(npy ? "x.npy" : real ? "x.pfm" : "x.pam");
     const gf_file_options options = {.force = true};
-    gf_error error = {0};
     outcome back = {0};
-    gf_status status = save_image(path, &image->format, image->pixels, &image->metadata, &options,
-                                  1 + which % 3, &error);
-    FUZZ_CHECK(status == GF_OK, "write failed: %s", error.message);
+    gf_status status =
+        save_image(path, &image->format, image->pixels, &image->metadata, &options, 1 + which % 3);
+    FUZZ_CHECK(status == GF_OK, "write failed: %s", why.message);
     status =
-        load_image(path, NULL, 1 + which % 5, &back.format, &back.pixels, &back.metadata, &error);
-    FUZZ_CHECK(status == GF_OK, "cannot read the written file: %s", error.message);
+        load_image(path, NULL, 1 + which % 5, &back.format, &back.pixels, &back.metadata, &why);
+    FUZZ_CHECK(status == GF_OK, "cannot read the written file: %s", why.message);
     if (npy && last) /* NPY does not say whether the last channel is alpha */
         back.format.alpha = image->format.alpha;
     FUZZ_CHECK(same_image(image, &back), "different pixels after writing");

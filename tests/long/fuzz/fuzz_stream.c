@@ -37,12 +37,13 @@ static fuzz_output run(gf_engine *engine, const fuzz_job *job) {
     fuzz_output output = {.drawn = calloc(1, out_row * (size_t)job->drawn.height + 1)};
     if (output.drawn == NULL)
         abort();
+    why = (gf_error){0};
     output.status = test_run_memory(&(test_memory){engine, job->filter, job->settings, &job->format,
                                                    in, out_row != 0 ? output.drawn : NULL, out_row,
-                                                   .result = &output.result},
-                                    &output.error);
+                                                   .result = &output.result});
     if (output.status != GF_OK)
-        fuzz_check_error(output.status, &output.error);
+        fuzz_check_error(output.status, &why);
+    output.error = why;
     return output;
 }
 
@@ -54,7 +55,7 @@ static void output_free(fuzz_output *output) {
 /* Return false if the settings do not apply to the image. */
 static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
     const uint8_t which = fuzz_byte(bytes), shape = fuzz_byte(bytes), set = fuzz_byte(bytes);
-    gf_error error = {0};
+    why = (gf_error){0};
     size_t cases = 0;
     job->filter = gf_filter_at(which % test_filter_count());
     const gf_filter_info *info = gf_filter_describe(job->filter);
@@ -70,20 +71,20 @@ static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
         cases++;
     gf_status status;
     if (set != 0) {
-        status = gf_settings_apply_case(job->settings, info->cases[set % cases], &error);
-        FUZZ_CHECK(status == GF_OK, "%s", error.message);
+        status = gf_settings_apply_case(job->settings, info->cases[set % cases], &why);
+        FUZZ_CHECK(status == GF_OK, "%s", why.message);
     } else {
         char *text = fuzz_text(bytes);
         const size_t length = strlen(text);
-        status = gf_settings_apply_case(job->settings, text, &error);
+        status = gf_settings_apply_case(job->settings, text, &why);
         free(text);
         bytes->data += length < bytes->size ? length + 1 : length;
         bytes->size -= length < bytes->size ? length + 1 : length;
     }
     if (status == GF_OK)
-        status = test_filter_output(job->filter, job->settings, &job->format, &job->drawn, &error);
+        status = test_filter_output(job->filter, job->settings, &job->format, &job->drawn);
     if (status != GF_OK)
-        fuzz_check_error(status, &error);
+        fuzz_check_error(status, &why);
     return status == GF_OK;
 }
 

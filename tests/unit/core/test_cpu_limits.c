@@ -44,7 +44,7 @@ static gf_result *run(const limit *l, const test_image *in, const gf_engine_opti
     gf_result *result = NULL;
     assert_ok(gf_engine_open(options, &engine, &why));
     assert_ok(test_run_memory(
-        &(test_memory){engine, filter, settings, &l->format, pixels, .result = &result}, &why));
+        &(test_memory){engine, filter, settings, &l->format, pixels, .result = &result}));
     return result;
 }
 

@@ -57,7 +57,7 @@ static const gf_format poisoned_format = {900, 700, 3, GF_U8, false};
 
 /* Return the status of one image. *again: status of the next image in the same engine. */
 static gf_status run_poisoned(const char *name, const char *text, bool replaceable,
-                              gf_report *report, gf_error *error, gf_status *again) {
+                              gf_report *report, gf_status *again) {
     const gf_filter *filter = gf_filter_find(name);
     const gf_engine_options options = {.backend = "cuda", .rows_per_strip = 20};
     bool poisoned = false;
@@ -69,21 +69,20 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     AUTO(engine) gf_engine *engine;
     assert_ok(gf_engine_open(&options, &engine, NULL));
     engine->may_fall_back = replaceable; /* as under auto, which might select the cpu backend */
-    const gf_status status = test_run_files(
-        &(test_files){engine, filter, settings, &in, out, &files, .report = report}, error);
+    const gf_status status =
+        test_run_files(&(test_files){engine, filter, settings, &in, out, &files, .report = report});
     assert_true(poisoned);
     gf_report unread;
     *again = test_run_files(&(test_files){engine, filter, settings, &in,
                                           out ? in_directory("again.ppm") : NULL, &files,
-                                          .report = &unread},
-                            NULL);
+                                          .report = &unread});
     return status;
 }
 
 static void image_continues(void) {
     gf_report report;
     gf_status again;
-    assert_ok(run_poisoned("smooth", "axis=xy", true, &report, &why, &again));
+    assert_ok(run_poisoned("smooth", "axis=xy", true, &report, &again));
     print_message("%s\n", report.reason);
     assert_true(report.device_failed);
     assert_non_null(strstr(report.backend, "cpu"));
@@ -94,8 +93,7 @@ static void image_continues(void) {
     const char *in =
         in_directory("in.ppm"); /* valid for few calls: in_directory reuses 4 buffers */
     assert_ok(test_run_files(
-        &(test_files){golden, gf_filter_find("smooth"), settings, &in, in_directory("want.ppm")},
-        NULL));
+        &(test_files){golden, gf_filter_find("smooth"), settings, &in, in_directory("want.ppm")}));
     size_t sizes[3];
     AUTO(free) unsigned char *want = test_bytes(in_directory("want.ppm"), &sizes[0]);
     AUTO(free) unsigned char *got = test_bytes(in_directory("out.ppm"), &sizes[1]);
@@ -108,7 +106,7 @@ static void image_continues(void) {
 static void measured_is_measured_again(void) {
     gf_report report;
     gf_status again;
-    assert_ok(run_poisoned("hist", "bins=7", true, &report, &why, &again));
+    assert_ok(run_poisoned("hist", "bins=7", true, &report, &again));
     assert_true(report.device_failed);
     assert_int_equal(again, GF_OK);
 }
@@ -116,7 +114,7 @@ static void measured_is_measured_again(void) {
 static void named_device_fails(void) {
     gf_report report;
     gf_status again;
-    assert_error(run_poisoned("smooth", "", false, &report, &why, &again), GF_NO_BACKEND, "cuda: ");
+    assert_error(run_poisoned("smooth", "", false, &report, &again), GF_NO_BACKEND, "cuda: ");
     assert_int_equal(access(in_directory("out.ppm"), F_OK), -1);
     assert_int_equal(again, GF_NO_BACKEND);
     gf_engine *engine;

@@ -62,14 +62,14 @@ static void test_auto_list(image_list *list) {
 
 static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
     gf_device_job *job;
-    assert_ok(test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job,
-                              &why));
+    assert_ok(
+        test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job));
     return job;
 }
 
 static void run_pairs(gf_device_job *job, uint32_t inputs, uint64_t count, const gf_pixels *in,
                       const gf_out_pixels *out, void *stream, gf_device_results **results) {
-    assert_ok(test_device_job_run(job, inputs, count, in, out, stream, results, &why));
+    assert_ok(test_device_job_run(job, inputs, count, in, out, stream, results));
 }
 
 static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
@@ -104,8 +104,7 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     }
     if (test_run_device_list(&(test_list){engine, list.job.filter, list.job.settings, &format,
                                           COUNT, in, list.out_bytes ? out : NULL,
-                                          .result = list.job.filter->measure ? results : NULL},
-                             &why))
+                                          .result = list.job.filter->measure ? results : NULL}))
         fail_msg("%s '%s': %s", filter, text, why.message);
     must(cudaDeviceSynchronize());
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -194,11 +193,9 @@ TEST(means_are_summed_in_order) {
     const gf_pixels host = {in, sizeof in[0]}, device = {from, sizeof in[0]};
     must(cudaMemcpy(from, in, sizeof in, cudaMemcpyHostToDevice));
     assert_ok(test_run_memory(&(test_memory){golden, list.job.filter, list.job.settings,
-                                             &list.job.format, &host, want, sizeof want[0]},
-                              NULL));
+                                             &list.job.format, &host, want, sizeof want[0]}));
     assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
-                                             &list.job.format, &device, to, sizeof got[0]},
-                              NULL));
+                                             &list.job.format, &device, to, sizeof got[0]}));
     must(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
     assert_memory_equal(got, want, sizeof got);
 }
@@ -219,7 +216,7 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
     const gf_out_pixels out = {to, gf_row_bytes(&format)};
     if (gf_row_bytes(&format) % 16) { /* staged rows need memory: not during a capture */
         must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        assert_error(test_device_job_run(job, 1, 1, &in, &out, stream, NULL, &why), GF_USAGE,
+        assert_error(test_device_job_run(job, 1, 1, &in, &out, stream, NULL), GF_USAGE,
                      "captured; run the job on it once before");
         must(cudaStreamEndCapture(stream, &graph));
         must(cudaGraphDestroy(graph));
@@ -387,8 +384,7 @@ static void *run_thread(void *argument) {
     void *from = NULL, *to = NULL;
     AUTO(free) unsigned char *got = malloc(list->out_bytes + 1);
     if (got && !gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) &&
-        !test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job,
-                         NULL) &&
+        !test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job) &&
         !cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) &&
         !cudaMalloc(&from, list->in_bytes) && !cudaMalloc(&to, list->out_bytes + 1)) {
         const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
@@ -398,7 +394,7 @@ static void *run_thread(void *argument) {
             const uint64_t k = i % list->count;
             if (cudaMemcpyAsync(from, list->in + k * list->in_bytes, list->in_bytes,
                                 cudaMemcpyHostToDevice, stream) ||
-                test_device_job_run(job, 1, 1, &in, &out, stream, &results, NULL) ||
+                test_device_job_run(job, 1, 1, &in, &out, stream, &results) ||
                 !thread_check(list, k, to, got, results, stream))
                 failed = argument;
         }
@@ -456,8 +452,7 @@ static void *run_memory_beside(void *argument) {
         AUTO(result) gf_result *result = NULL;
         with->failures +=
             test_run_memory(&(test_memory){engine, list->job.filter, list->job.settings,
-                                           &list->job.format, &in, .result = &result},
-                            NULL) ||
+                                           &list->job.format, &in, .result = &result}) ||
             !test_same_result(list->results[0], result, "beside");
     }
     return NULL;
@@ -496,11 +491,11 @@ static int run_new_jobs(const image_list *list, const void *from, void *to, cuda
         const gf_out_pixels out = {to, gf_row_bytes(&list->job.format)};
         gf_device_job *job = NULL;
         failures += test_device_job(engine, list->job.filter, list->job.settings, &list->job.format,
-                                    &job, NULL) != GF_OK;
+                                    &job) != GF_OK;
         for (int run = 0; job && run < 2; run++) {
             gf_device_results *queued = NULL;
             AUTO(result) gf_result *result = NULL;
-            failures += test_device_job_run(job, 1, 1, &in, &out, stream, &queued, NULL) != GF_OK;
+            failures += test_device_job_run(job, 1, 1, &in, &out, stream, &queued) != GF_OK;
             failures += queued && gf_device_results_wait(queued, &result, NULL) != GF_OK;
         }
         gf_device_job_free(job);
@@ -553,10 +548,10 @@ typedef struct handed_job {
 
 static void *run_handed_job(void *argument) {
     handed_job *with = argument;
-    return test_device_job_run(with->job, 1, 1, &with->in, &with->out, with->stream, NULL,
-                               &with->error)
-               ? with
-               : NULL;
+    const gf_status status =
+        test_device_job_run(with->job, 1, 1, &with->in, &with->out, with->stream, NULL);
+    with->error = why;
+    return status ? with : NULL;
 }
 
 /* A new thread has no context. */
@@ -638,8 +633,7 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
     must(cudaMemcpy(from, list->in, list->in_bytes, cudaMemcpyDefault));
     must(cudaDeviceSynchronize());
     if (test_run_device(&(test_memory){engine, list->job.filter, list->job.settings, format, &in,
-                                       to, gf_row_bytes(format)},
-                        &why))
+                                       to, gf_row_bytes(format)}))
         fail_msg("%s: %s", kind, why.message);
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(list->got, to, list->out_bytes, cudaMemcpyDefault));
@@ -669,8 +663,7 @@ TEST(kinds_of_memory) {
     const gf_pixels in = {both, stride};
     must(cudaMemcpy2D(both, stride, list.in, row, row, 64, cudaMemcpyHostToDevice));
     assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
-                                             &list.job.format, &in, both + row, stride},
-                              NULL));
+                                             &list.job.format, &in, both + row, stride}));
     must(cudaMemcpy2D(list.got, row, both + row, stride, row, 64, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, list.out_bytes);
     must(cudaMemcpy2D(list.got, row, both, stride, row, 64, cudaMemcpyDeviceToHost));
@@ -696,8 +689,7 @@ static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *s
     for (uint64_t first = 0; first < 2; first++) {
         assert_int_equal(test_run_device_list(
                              &(test_list){with->engine, with->filter, with->settings, &with->format,
-                                          2 - first, from + first, to + first, .stream = stream},
-                             &why),
+                                          2 - first, from + first, to + first, .stream = stream}),
                          GF_USAGE);
         if (!strstr(why.message, message))
             fail_msg("expected \"%s\", got \"%s\"", message, why.message);
@@ -732,8 +724,7 @@ TEST(wrong_arguments_are_errors) {
     refuses(&with, (gf_pixels){from, 1000}, (gf_out_pixels){from + 499, 1000}, NULL, "overlaps");
     refuses(&with, (gf_pixels){from + 499, 1000}, (gf_out_pixels){from, 1000}, NULL, "overlaps");
     assert_ok(test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format,
-                                             &(gf_pixels){from, 1000}, from + 500, 1000},
-                              NULL));
+                                             &(gf_pixels){from, 1000}, from + 500, 1000}));
     int devices = 0;
     must(cudaGetDeviceCount(&devices));
     if (devices > 1) {
@@ -757,8 +748,7 @@ TEST(wrong_arguments_are_errors) {
     cudaStream_t stream = new_stream();
     cudaGraph_t graph;
     test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format, &in,
-                                   .stream = stream},
-                    NULL);
+                                   .stream = stream});
     must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     refuses(&with, in, (gf_out_pixels){NULL, 0}, stream, "cannot measure while");
     must(cudaStreamEndCapture(stream, &graph));
@@ -786,8 +776,7 @@ TEST(engines_keep_jobs) {
     for (uint64_t height = 1; height <= 40; height++) {
         const gf_format format = {320, height, 1, GF_F32, false};
         assert_ok(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
-                                                 &format, &(gf_pixels){from, 1280}, to, 1280},
-                                  NULL));
+                                                 &format, &(gf_pixels){from, 1280}, to, 1280}));
         run_in(engine, &list, from, to, "a kept job");
     }
 }
@@ -803,12 +792,11 @@ TEST(absent_devices_are_errors) {
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     gf_device_job *job = (gf_device_job *)&job;
-    assert_int_equal(test_device_job(engine, filter, settings, &format, &job, &why), GF_NO_BACKEND);
+    assert_int_equal(test_device_job(engine, filter, settings, &format, &job), GF_NO_BACKEND);
     assert_null(job);
     assert_non_null(strstr(why.message, "cuda:"));
     assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
-                                                    &(gf_pixels){settings, 8}, settings, 8},
-                                     &why),
+                                                    &(gf_pixels){settings, 8}, settings, 8}),
                      GF_NO_BACKEND);
 }
 

@@ -26,19 +26,17 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     uint64_t bytes;
     gf_result *result = (gf_result *)out;
     gf_report report = {.strips = 1};
-    assert_error(test_filter_output(filter, settings, &grey, &format, &why), GF_USAGE, part);
-    assert_error(test_result_bytes(filter, settings, &grey, &bytes, &why), GF_USAGE, part);
+    assert_error(test_filter_output(filter, settings, &grey, &format), GF_USAGE, part);
+    assert_error(test_result_bytes(filter, settings, &grey, &bytes), GF_USAGE, part);
     assert_error(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, out, 8,
-                                                .result = &result, .report = &report},
-                                 &why),
+                                                .result = &result, .report = &report}),
                  GF_USAGE, part);
     assert_null(result);
     assert_int_equal(report.strips, 0);
     result = (gf_result *)out;
     report.strips = 1;
     assert_error(test_run_list(&(test_list){engine, filter, settings, &grey, 1, in,
-                                            .result = &result, .report = &report},
-                               &why),
+                                            .result = &result, .report = &report}),
                  GF_USAGE, part);
     assert_null(result);
     assert_int_equal(report.strips, 0);
@@ -46,17 +44,15 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     report.strips = 1;
     assert_error(
         test_run_files(&(test_files){engine, filter, settings, paths, in_directory("out.pgm"),
-                                     .result = &result, .report = &report},
-                       &why),
+                                     .result = &result, .report = &report}),
         GF_USAGE, part);
     assert_null(result);
     assert_int_equal(report.strips, 0);
     assert_int_equal(count_files(false), 1);
     result = (gf_result *)out;
-    assert_error(
-        test_run_device(
-            &(test_memory){engine, filter, settings, &grey, in, out, 8, .result = &result}, &why),
-        GF_USAGE, part);
+    assert_error(test_run_device(&(test_memory){engine, filter, settings, &grey, in, out, 8,
+                                                .result = &result}),
+                 GF_USAGE, part);
     assert_null(result);
 }
 
@@ -81,8 +77,8 @@ TEST(runs_default_settings) {
     AUTO(engine) gf_engine *engine = open_engine();
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     unsigned char want[64] = {0}, got[64] = {1};
-    assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, want, 8}, NULL));
-    assert_ok(test_run_memory(&(test_memory){engine, filter, NULL, &grey, in, got, 8}, NULL));
+    assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, want, 8}));
+    assert_ok(test_run_memory(&(test_memory){engine, filter, NULL, &grey, in, got, 8}));
     for (uint64_t y = 0; y < grey.height; y++)
         assert_memory_equal(want + 8 * y, got + 8 * y, (size_t)grey.width);
 }
@@ -132,8 +128,7 @@ TEST(progress_can_cancel) {
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .rows_per_strip = 10});
     const gf_file_options options = {.progress = stop_at, .progress_context = &calls};
     assert_error(test_run_files(&(test_files){engine, gf_filter_find("smooth"), NULL, &path,
-                                              in_directory("cancelled.pgm"), &options},
-                                &why),
+                                              in_directory("cancelled.pgm"), &options}),
                  GF_FAILED, "cancelled");
     assert_int_equal(calls, 2);
     assert_int_equal(access(in_directory("cancelled.pgm"), F_OK), -1);
@@ -161,10 +156,10 @@ TEST(returns_zero_for_unknown_names) {
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 
 static gf_status run_file(gf_engine *engine, const char *name, const char *const *paths,
-                          const char *out, gf_error *error) {
+                          const char *out) {
     const gf_filter *filter = gf_filter_find(name);
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
-    return test_run_files(&(test_files){engine, filter, settings, paths, out}, error);
+    return test_run_files(&(test_files){engine, filter, settings, paths, out});
 }
 
 TEST(rejects_invalid_paths) {
@@ -172,25 +167,24 @@ TEST(rejects_invalid_paths) {
     const char *const stdin_twice[2] = {"-", "-"};
     AUTO(engine) gf_engine *engine = open_engine();
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
-    assert_error(run_file(engine, "smooth", file, NULL, &why), GF_USAGE,
+    assert_error(run_file(engine, "smooth", file, NULL), GF_USAGE,
                  "smooth: produces an image; give an output path");
-    assert_error(run_file(engine, "hist", file, in_directory("out.png"), &why), GF_USAGE,
+    assert_error(run_file(engine, "hist", file, in_directory("out.png")), GF_USAGE,
                  "hist: produces no image");
-    assert_int_equal(run_file(engine, "hist", NULL, NULL, &why), GF_USAGE);
-    assert_error(run_file(engine, "hist", file + 1, NULL, &why), GF_USAGE,
+    assert_int_equal(run_file(engine, "hist", NULL, NULL), GF_USAGE);
+    assert_error(run_file(engine, "hist", file + 1, NULL), GF_USAGE,
                  "hist: needs 1 input paths, and one is NULL");
-    assert_int_equal(run_file(engine, "dot", file, NULL, &why), GF_USAGE);
-    assert_error(run_file(engine, "dot", stdin_twice, NULL, &why), GF_USAGE,
+    assert_int_equal(run_file(engine, "dot", file, NULL), GF_USAGE);
+    assert_error(run_file(engine, "dot", stdin_twice, NULL), GF_USAGE,
                  "dot: standard input can be read only once");
     assert_int_equal(count_files(false), 1);
 }
 
 static gf_status run_memory(gf_engine *engine, const char *name, const char *text,
-                            const gf_format *format, const gf_pixels *rows, void *out,
-                            gf_error *error) {
+                            const gf_format *format, const gf_pixels *rows, void *out) {
     const gf_filter *filter = gf_filter_find(name);
     AUTO(settings) gf_settings *settings = test_settings(filter, text);
-    return test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8}, error);
+    return test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8});
 }
 
 TEST(rejects_invalid_memory) {
@@ -201,22 +195,22 @@ TEST(rejects_invalid_memory) {
                              {8, 4, 1, (gf_type)3, false}, {UINT64_MAX, 4, 1, GF_U8, false}};
     unsigned char out[64];
     AUTO(engine) gf_engine *engine = open_engine();
-    assert_error(run_memory(engine, "smooth", "", &grey, in, NULL, &why), GF_USAGE,
+    assert_error(run_memory(engine, "smooth", "", &grey, in, NULL), GF_USAGE,
                  "smooth: produces an image; give an output buffer");
-    assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &why), GF_USAGE);
-    assert_int_equal(
-        run_memory(engine, "hist", "bins=4 extract=1 mask=m.png", &grey, in, NULL, &why), GF_USAGE);
-    assert_error(run_memory(engine, "smooth", "", &grey, NULL, out, &why), GF_USAGE,
+    assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL), GF_USAGE);
+    assert_int_equal(run_memory(engine, "hist", "bins=4 extract=1 mask=m.png", &grey, in, NULL),
+                     GF_USAGE);
+    assert_error(run_memory(engine, "smooth", "", &grey, NULL, out), GF_USAGE,
                  "smooth: needs 1 input images, and one is NULL");
-    assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL, &why), GF_USAGE);
-    assert_error(run_memory(engine, "dot", "", &grey, one + 1, NULL, &why), GF_USAGE,
+    assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL), GF_USAGE);
+    assert_error(run_memory(engine, "dot", "", &grey, one + 1, NULL), GF_USAGE,
                  "dot: needs 2 input images, and one is NULL");
-    assert_error(run_memory(engine, "dot", "", &grey, narrow, NULL, &why), GF_USAGE,
+    assert_error(run_memory(engine, "dot", "", &grey, narrow, NULL), GF_USAGE,
                  "is smaller than a row");
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
-        assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &why), GF_FAILED);
+        assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out), GF_FAILED);
     /* The engine remains usable. */
-    assert_ok(run_memory(engine, "smooth", "", &grey, in, out, &why));
+    assert_ok(run_memory(engine, "smooth", "", &grey, in, out));
 }
 
 /* Strides whose product with the height, or whose sum with the address, overflows. */
@@ -230,19 +224,17 @@ TEST(rejects_large_strides) {
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         const gf_pixels wide = {pixels, strides[i]};
         const gf_out_pixels wide_out[] = {{out, strides[i]}, {out + 32, 8}};
-        assert_error(run_memory(engine, "smooth", "", &grey, &wide, out, &why), GF_USAGE,
+        assert_error(run_memory(engine, "smooth", "", &grey, &wide, out), GF_USAGE,
                      "bytes, is too large");
         assert_int_equal(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
-                                                        &grey, in, out, strides[i]},
-                                         &why),
+                                                        &grey, in, out, strides[i]}),
                          GF_USAGE);
         assert_int_equal(test_run_list(&(test_list){engine, gf_filter_find("smooth"), settings,
-                                                    &grey, 2, in, wide_out},
-                                       &why),
+                                                    &grey, 2, in, wide_out}),
                          GF_USAGE);
         assert_int_equal(gf_save_file(in_directory("a.pgm"), &grey, &wide, NULL, &why), GF_USAGE);
         /* One row: the stride has no effect. */
-        assert_ok(run_memory(engine, "smooth", "", &one, &wide, out, &why));
+        assert_ok(run_memory(engine, "smooth", "", &one, &wide, out));
     }
 }
 
@@ -267,16 +259,14 @@ TEST(rejects_overlapping_memory) {
                                      {memory + cases[i].to, cases[i].out_stride}};
         const gf_status want = cases[i].overlaps ? GF_USAGE : GF_OK;
         assert_int_equal(test_run_memory(&(test_memory){engine, smooth, settings, &grey, &from[1],
-                                                        to[1].data, to[1].stride},
-                                         &why),
+                                                        to[1].data, to[1].stride}),
                          want);
         if (want)
             assert_message(&why, "smooth: the output overlaps an input; use other memory for it");
         /* As one tall image, and one after the other. */
-        assert_int_equal(
-            test_run_list(&(test_list){engine, smooth, settings, &grey, 2, from, to}, &why), want);
-        assert_int_equal(test_run_list(&(test_list){engine, smooth, xy, &grey, 2, from, to}, &why),
+        assert_int_equal(test_run_list(&(test_list){engine, smooth, settings, &grey, 2, from, to}),
                          want);
+        assert_int_equal(test_run_list(&(test_list){engine, smooth, xy, &grey, 2, from, to}), want);
     }
 }
 
@@ -299,16 +289,16 @@ TEST(rejects_numbers_out_of_range) {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const test_batch_options batch = {.files = options[i]};
         assert_error(
-            test_run_files(&(test_files){engine, smooth, settings, paths, out, &options[i]}, &why),
+            test_run_files(&(test_files){engine, smooth, settings, paths, out, &options[i]}),
             GF_USAGE, names[i]);
-        assert_error(test_run_batch(smooth, settings, &item, 1, &batch, &why), GF_USAGE, names[i]);
+        assert_error(test_run_batch(smooth, settings, &item, 1, &batch), GF_USAGE, names[i]);
         assert_int_equal(gf_inspect_file(paths[0], &options[i], &info, &why), GF_USAGE);
         assert_int_equal(gf_load_file(paths[0], &options[i], &format, &loaded, NULL, &why),
                          GF_USAGE);
         assert_error(gf_save_file(out, &grey, in, &options[i], &why), GF_USAGE, names[i]);
     }
     const test_batch_options threads = {.engine = {.threads = 1025}};
-    assert_error(test_run_batch(smooth, settings, &item, 1, &threads, &why), GF_USAGE,
+    assert_error(test_run_batch(smooth, settings, &item, 1, &threads), GF_USAGE,
                  "threads: 1025 is above the maximum of 1024");
     assert_error(gf_engine_open(&threads.engine, &many, &why), GF_USAGE,
                  "threads: 1025 is above the maximum of 1024");
@@ -347,10 +337,9 @@ TEST(returns_null_on_failure) {
                  "mmx: no such SIMD level");
     assert_null(engine);
     engine = open_engine();
-    assert_int_equal(
-        test_run_files(
-            &(test_files){engine, gf_filter_find("hist"), settings, none, .result = &result}, NULL),
-        GF_FAILED);
+    assert_int_equal(test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, none,
+                                                  .result = &result}),
+                     GF_FAILED);
     assert_null(result);
     assert_int_equal(gf_load_file(none[0], NULL, &format, &rows, NULL, NULL), GF_FAILED);
     assert_null(rows);
@@ -382,11 +371,9 @@ TEST(accepts_rows_at_any_address) {
             const gf_pixels packed[2] = {{even, row}, {even, row}};
             const gf_pixels padded[2] = {{uneven + 1, odd}, {uneven + 1, odd}};
             assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &format, packed,
-                                                     drawn, row, .result = &results[0]},
-                                      NULL));
+                                                     drawn, row, .result = &results[0]}));
             assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &format, padded,
-                                                     other + 1, odd, .result = &results[1]},
-                                      NULL));
+                                                     other + 1, odd, .result = &results[1]}));
             for (size_t y = 0; info->makes_image && y < 5; y++)
                 assert_memory_equal(drawn + y * row, other + 1 + y * odd, row);
             if (!info->makes_image)
@@ -439,8 +426,7 @@ TEST(results_outlive_settings_and_engine) {
             gf_result *result;
             memcpy(rows, pixels, 32);
             if (test_run_memory(&(test_memory){engine, filter, settings, &grey, own, out, 32,
-                                               .result = &result},
-                                NULL) == GF_OK) {
+                                               .result = &result}) == GF_OK) {
                 AUTO(free) char *before = print_result(result);
                 gf_settings_free(settings);
                 gf_engine_close(engine);
@@ -465,8 +451,7 @@ TEST(returns_empty_cells_outside_tables) {
     AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
     AUTO(result) gf_result *result;
     assert_ok(test_run_memory(
-        &(test_memory){engine, gf_filter_find("hist"), settings, &grey, in, .result = &result},
-        NULL));
+        &(test_memory){engine, gf_filter_find("hist"), settings, &grey, in, .result = &result}));
     const uint64_t far[] = {0, 99, UINT64_C(1) << 40, UINT64_MAX};
     for (size_t t = 0; t < 4; t++)
         for (size_t y = 0; y < 4; y++)
@@ -523,7 +508,7 @@ TEST(returns_columns) {
         AUTO(settings) gf_settings *settings = test_settings(filter, "");
         AUTO(result) gf_result *result;
         assert_ok(test_run_memory(
-            &(test_memory){engine, filter, settings, &grey, in, .result = &result}, NULL));
+            &(test_memory){engine, filter, settings, &grey, in, .result = &result}));
         for (size_t t = 0; t < gf_result_table_count(result); t++) {
             const gf_table *table = gf_result_table(result, t);
             AUTO(free)

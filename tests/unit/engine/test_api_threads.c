@@ -27,8 +27,7 @@ static gf_status run(gf_engine *engine, const char *filter, const gf_settings *s
                      gf_result **result) {
     const gf_pixels in[2] = {{image, WIDTH}, {image, WIDTH}};
     return test_run_memory(&(test_memory){engine, gf_filter_find(filter), settings, &format, in,
-                                          out, WIDTH, .result = result},
-                           NULL);
+                                          out, WIDTH, .result = result});
 }
 
 typedef struct job {

@@ -53,8 +53,7 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     test_describe(what, &jobs[0], seed, &options);
     if (test_run_list(&(test_list){engine, filter, jobs[0].settings, &format, count, in,
                                    jobs[0].drawn.width ? out : NULL, .result = results,
-                                   .report = &report, .output = &output},
-                      &why))
+                                   .report = &report, .output = &output}))
         fail_msg("%s: %s", what, why.message);
     assert_string_equal(report.backend, all->backend);
     assert_true(gf_format_equal(&report.in, &format));
@@ -143,7 +142,7 @@ TEST(rejects_unsuitable_images) {
         const gf_filter *filter = gf_filter_find("smooth");
         AUTO(settings) gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");
 #define RUN(format, in, out)                                                                       \
-    test_run_list(&(test_list){engine, filter, settings, format, 3, in, out}, &why)
+    test_run_list(&(test_list){engine, filter, settings, format, 3, in, out})
         assert_ok(RUN(&format, good, out));
         assert_int_equal(RUN(&format, hole, out), GF_USAGE);
         assert_int_equal(RUN(&format, NULL, out), GF_USAGE);
@@ -156,14 +155,12 @@ TEST(rejects_unsuitable_images) {
     gf_settings *settings = test_settings(filter, "");
     gf_result *results[3] = {(gf_result *)drawn, (gf_result *)drawn, (gf_result *)drawn};
     assert_int_equal(
-        test_run_list(&(test_list){engine, filter, settings, &format, 3, hole, .result = results},
-                      &why),
+        test_run_list(&(test_list){engine, filter, settings, &format, 3, hole, .result = results}),
         GF_USAGE);
     for (int i = 0; i < 3; i++)
         assert_null(results[i]);
     assert_int_equal(
-        test_run_list(&(test_list){engine, NULL, settings, &format, 3, good, .result = results},
-                      &why),
+        test_run_list(&(test_list){engine, NULL, settings, &format, 3, good, .result = results}),
         GF_USAGE);
     gf_settings_free(settings);
 }

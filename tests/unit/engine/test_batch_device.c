@@ -54,7 +54,7 @@ TEST(runs_large_ones_at_once) {
         make_items(items, true);
         for (uint32_t i = 0; i < cases[c].count; i++)
             items[i].in = in_paths[2]; /* 34 x 37 RGBA */
-        assert_ok(run_smooth(items, cases[c].count, cases[c].devices, &options, NULL));
+        assert_ok(run_smooth(items, cases[c].count, cases[c].devices, &options));
         for (uint32_t i = 0; i < cases[c].count; i++) {
             assert_int_equal(got[i].times, 1);
             assert_int_equal(got[i].status, GF_OK);
@@ -84,7 +84,7 @@ TEST(reports_of_no_capacity) {
             make_items(items, true);
             for (int i = 0; i < ITEMS; i++)
                 items[i].in = i % 8 == 3 ? path : in_paths[2];
-            assert_ok(run_smooth(items, ITEMS, devices, &options, NULL));
+            assert_ok(run_smooth(items, ITEMS, devices, &options));
             for (int i = 0; i < ITEMS; i++) {
                 assert_int_equal(got[i].times, 1);
                 assert_int_equal(got[i].status, i % 8 == 3 ? GF_FAILED : GF_OK);
@@ -106,7 +106,7 @@ TEST(falls_back) {
     make_items(items, true);
     AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     assert_ok(test_run_batch_on(
-        &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 3, &options}, NULL));
+        &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 3, &options}));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(got[i].status, GF_OK);
         assert_string_equal(got[i].report.backend, "cpu");

@@ -67,7 +67,7 @@ static test_feeder *start_pipe(test_item *item, char path[1300]) {
     return feeder;
 }
 
-static gf_status run(const scenario *w, const gf_settings *settings, gf_error *error) {
+static gf_status run(const scenario *w, const gf_settings *settings) {
     const gf_filter *filter = gf_filter_find(w->filter);
     listener all = {.in_order = false};
     test_item items[ITEMS];
@@ -84,7 +84,7 @@ static gf_status run(const scenario *w, const gf_settings *settings, gf_error *e
     for (int i = 0; w->pipe && i < PIPES; i++)
         feeders[i] = start_pipe(&items[PIPE + i], paths[i]);
     const gf_status status =
-        test_run_batch_on(&(test_batch){&devices, filter, settings, items, COUNT, &options}, error);
+        test_run_batch_on(&(test_batch){&devices, filter, settings, items, COUNT, &options});
     for (int i = 0; w->pipe && i < PIPES; i++)
         test_feed_end(feeders[i]);
     return status;
@@ -107,7 +107,7 @@ static void try_once(const scenario *w, const gf_settings *settings, const fault
              w->filter, w->text, w->backend, w->devices, plan->fail_at,
              plan->permanent ? "and on" : "once", plan->status, w->pipe ? ", pipe" : "");
     faulty_expect(plan);
-    const gf_status status = run(w, settings, &why);
+    const gf_status status = run(w, settings);
     const int reported = check(what, image, !w->pipe ? 0 : named ? ENGINES : PIPES);
     const char *failed = faulty_failed();
     runs += failed != NULL;
@@ -140,7 +140,7 @@ static void try_calls(const scenario *w, gf_status status, const char *only, uin
     faulty_plan plan = {.rows = 6};
     run_each(gf_filter_find(w->filter), settings, NULL, COUNT);
     faulty_expect(&plan);
-    assert_ok(run(w, settings, NULL));
+    assert_ok(run(w, settings));
     assert_int_equal(check("without a failure", gf_filter_find(w->filter)->info.makes_image, false),
                      COUNT);
     assert_false(any_noted());
@@ -212,7 +212,7 @@ TEST(last_pipe_is_reported) {
     make_items(items, true);
     test_feeder *feeder = start_pipe(&items[0], path);
     assert_ok(test_run_batch_on(
-        &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 1, &options}, NULL));
+        &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 1, &options}));
     test_feed_end(feeder);
     assert_int_equal(got[0].times, 1);
     assert_int_equal(got[0].status, GF_NO_BACKEND);
@@ -251,7 +251,7 @@ TEST(corruption_fails_files) {
         run_each(gf_filter_find(scenarios[i].filter), settings, NULL, COUNT);
         faulty_expect(
             &(faulty_plan){.rows = 6, .corruption = image ? CORRUPT_ROW : CORRUPT_STATE, .bit = 9});
-        assert_ok(run(&scenarios[i], settings, NULL));
+        assert_ok(run(&scenarios[i], settings));
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
             assert_int_equal(got[n].status, GF_FAILED);
@@ -280,7 +280,7 @@ TEST(one_corruption_is_reported) {
                                      .corruption = image ? CORRUPT_ROW : CORRUPT_STATE,
                                      .bit = 9,
                                      .corrupts_once = true});
-        assert_ok(run(&scenarios[i], settings, NULL));
+        assert_ok(run(&scenarios[i], settings));
         assert_true(faulty_corrupted());
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);

@@ -63,8 +63,7 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
                  scenario->in_order ? "in order" : "as it comes");
         make_items(items, image);
         if (test_run_batch_on(&(test_batch){scenario->devices ? &devices : NULL, filter, settings,
-                                            items, ITEMS, &batch},
-                              &why))
+                                            items, ITEMS, &batch}))
             fail_msg("%s: %s", what, why.message);
         check_batch(what, image);
     }
@@ -89,7 +88,7 @@ TEST(stops_when_reported) {
         const test_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2}, .done = on_done, .context = &all};
         make_items(items, true);
-        assert_ok(run_smooth(items, ITEMS, devices, &options, NULL));
+        assert_ok(run_smooth(items, ITEMS, devices, &options));
         /* Items in progress complete: one per thread, and a few per device. */
         assert_true(all.calls >= 3 && all.calls < ITEMS);
         for (int i = 0; i < ITEMS; i++)
@@ -111,7 +110,7 @@ TEST(keeps_existing_files) {
         put_bytes(out_paths[6], "stays", 5); /* its input is damaged */
         items[1].replace = true;
         items[6].replace = true;
-        assert_ok(run_smooth(items, 8, devices, &options, NULL));
+        assert_ok(run_smooth(items, 8, devices, &options));
         assert_int_equal(got[0].status, GF_FAILED);
         assert_message(&got[0].error, "already exists");
         assert_bytes(out_paths[0], "precious", 8);
@@ -120,7 +119,7 @@ TEST(keeps_existing_files) {
         assert_bytes(out_paths[6], "stays", 5);
         options.files.force = true;
         memset(got, 0, sizeof got);
-        assert_ok(run_smooth(items, 1, devices, &options, NULL));
+        assert_ok(run_smooth(items, 1, devices, &options));
         assert_int_equal(got[0].status, GF_OK);
     }
 }
@@ -140,7 +139,7 @@ TEST(reads_pipes) {
         make_items(items, true);
         test_feeder *feeder = test_feed_file(path, in_paths[0], 0);
         items[1].in = path;
-        assert_ok(run_smooth(items, 3, devices, &options, NULL));
+        assert_ok(run_smooth(items, 3, devices, &options));
         test_feed_end(feeder);
         assert_int_equal(got[1].status, GF_OK);
         size_t size;
@@ -163,7 +162,7 @@ TEST(calls_ready_before_the_commit) {
                                             .done = on_done,
                                             .context = &all};
         make_items(items, true);
-        assert_ok(run_smooth(items, 5, devices, &options, NULL));
+        assert_ok(run_smooth(items, 5, devices, &options));
         for (int i = 0; i < 5; i++) {
             assert_int_equal(got[i].status, GF_FAILED);
             assert_string_equal(got[i].error.message, "not ready");
@@ -196,7 +195,7 @@ TEST(passes_ready_outputs) {
                                             .context = &all};
         memset(looked, 0, sizeof looked);
         make_items(items, true);
-        assert_ok(run_smooth(items, ITEMS, devices, &options, NULL));
+        assert_ok(run_smooth(items, ITEMS, devices, &options));
         for (int i = 0; i < ITEMS; i++) {
             struct stat now = {0};
             assert_int_equal(stat(out_paths[i], &now), got[i].status ? -1 : 0);
@@ -231,7 +230,7 @@ TEST(stops_before_it_is_reported) {
             items[i].in = "absent.png";
         /* The feeder writes to the pipe only after the other items had time to finish. */
         test_feeder *feeder = test_feed_file(path, in_paths[0], 100);
-        assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, NULL));
+        assert_ok(test_run_batch(filter, settings, items, ITEMS, &options));
         test_feed_end(feeder);
         if (fast)
             assert_int_equal(calls, 2);

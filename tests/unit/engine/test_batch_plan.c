@@ -13,40 +13,38 @@ TEST(refuses_all) {
     test_item items[ITEMS];
     make_items(items, true);
     gf_settings *settings = test_settings(smooth, "keep-brightness weight=0");
-    assert_error(test_run_batch(smooth, settings, items, ITEMS, &options, &why), GF_USAGE,
+    assert_error(test_run_batch(smooth, settings, items, ITEMS, &options), GF_USAGE,
                  "keep-brightness");
     gf_settings_free(settings);
     settings = test_settings(smooth, "");
     options.engine = (gf_engine_options){.backend = "cpu", .devices = "0"};
-    assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options, &why), GF_USAGE);
+    assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options), GF_USAGE);
     options.engine = (gf_engine_options){.backend = "none"};
-    assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options, &why), GF_USAGE);
+    assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options), GF_USAGE);
     static const char *const lists[] = {"", "0,", ",", "x", "0,0", "1-2", "-1", "0 ", "123456"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         options.engine = (gf_engine_options){.devices = lists[i]};
-        assert_error(test_run_batch(smooth, settings, items, ITEMS, &options, &why), GF_USAGE,
+        assert_error(test_run_batch(smooth, settings, items, ITEMS, &options), GF_USAGE,
                      "--device");
     }
     if (!gf_has_cuda()) {
         options.engine = (gf_engine_options){.backend = "cuda"};
-        assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options, &why),
-                         GF_NO_BACKEND);
+        assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options), GF_NO_BACKEND);
     }
     options.engine = (gf_engine_options){0};
     items[3].out = NULL;
-    assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options, &why), GF_USAGE);
-    assert_int_equal(test_run_batch(smooth, settings, NULL, 2, &options, &why), GF_USAGE);
-    assert_ok(test_run_batch(smooth, settings, NULL, 0, NULL, &why));
+    assert_int_equal(test_run_batch(smooth, settings, items, ITEMS, &options), GF_USAGE);
+    assert_int_equal(test_run_batch(smooth, settings, NULL, 2, &options), GF_USAGE);
+    assert_ok(test_run_batch(smooth, settings, NULL, 0, NULL));
     gf_settings_free(settings);
     settings = test_settings(hist, "bins=4");
     items[0].out = NULL;
-    assert_int_equal(test_run_batch(hist, settings, items, 2, &options, &why), GF_USAGE);
+    assert_int_equal(test_run_batch(hist, settings, items, 2, &options), GF_USAGE);
     assert_ok(gf_settings_set(settings, "mask", in_directory("mask.png"), NULL));
-    assert_error(test_run_batch(hist, settings, items, 1, &options, &why), GF_USAGE, "--mask");
+    assert_error(test_run_batch(hist, settings, items, 1, &options), GF_USAGE, "--mask");
     gf_settings_free(settings);
     settings = test_settings(gf_filter_find("dot"), "");
-    assert_int_equal(test_run_batch(gf_filter_find("dot"), settings, items, 1, &options, &why),
-                     GF_USAGE);
+    assert_int_equal(test_run_batch(gf_filter_find("dot"), settings, items, 1, &options), GF_USAGE);
     gf_settings_free(settings);
     assert_int_equal(all.calls, 0);
 }

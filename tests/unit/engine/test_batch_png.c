@@ -185,7 +185,7 @@ typedef struct batch_case {
 
 static gf_file_options files; /* conversions of all cases */
 
-static gf_status run_case(const batch_case *c, gf_error *error) {
+static gf_status run_case(const batch_case *c) {
     const gf_filter *filter = gf_filter_find(c->filter);
     const bool image = gf_filter_describe(filter)->makes_image;
     AUTO(settings) gf_settings *settings = test_settings(filter, c->settings);
@@ -203,7 +203,7 @@ static gf_status run_case(const batch_case *c, gf_error *error) {
     decoded = encoded = groups = 0;
     works = c->works;
     rejects = c->rejects;
-    const gf_status status = test_run_batch(filter, settings, items, ITEMS, &options, error);
+    const gf_status status = test_run_batch(filter, settings, items, ITEMS, &options);
     assert_int_equal(taken_host, 0);
     free_workspaces();
     return status;
@@ -213,7 +213,7 @@ static void check_case(const batch_case *c) {
     char what[200];
     snprintf(what, sizeof what, "%s '%s' on %s, %u threads", c->filter, c->settings, c->backend,
              c->threads);
-    if (run_case(c, &why))
+    if (run_case(c))
         fail_msg("%s: %s", what, why.message);
     check_outcomes(what);
     for (int i = 0; i < ITEMS; i++)
@@ -266,7 +266,7 @@ TEST(decodes_few_streams_at_once) {
     rejects = false;
     decoding.most_groups = decoding.most_images = decoded = 0;
     decoding.wait_for = GROUPS;
-    assert_ok(test_run_batch(filter, settings, items, FILES, &options, &why));
+    assert_ok(test_run_batch(filter, settings, items, FILES, &options));
     decoding.wait_for = 0;
     assert_int_equal(decoded, FILES);
     assert_in_range(decoding.most_images, LIMIT / 3 * GROUPS, LIMIT);
@@ -362,7 +362,7 @@ TEST(survives_the_device) {
         const batch_case alone = {"smooth", "", "cuda", 3, false, works_for, false};
         check_case(&lost);
         /* `groups` is that of this run: under auto, the CPU may have taken all files. */
-        const gf_status status = run_case(&alone, &why);
+        const gf_status status = run_case(&alone);
         assert_int_equal(status, groups > works_for ? GF_NO_BACKEND : GF_OK);
     }
 }

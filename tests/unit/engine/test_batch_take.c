@@ -92,12 +92,10 @@ typedef struct share {
 static void *run_share(void *argument) {
     share *own = argument;
     test_batch_options options = options_of(&own->one, own->threads, own->max_memory);
-    gf_error error = {0};
     const gf_work_source source = {give, &own->one, own->expected};
     if (test_run_batch_on(&(test_batch){own->on.count ? &own->on : NULL, own->filter, own->settings,
-                                        own->items, ITEMS, &options, &source},
-                          &error))
-        fail_msg("%s", error.message);
+                                        own->items, ITEMS, &options, &source}))
+        fail_msg("%s", why.message);
     return NULL;
 }
 
@@ -130,7 +128,7 @@ static void each_once(const char *name, const char *text) {
     const test_batch_options in_turn = {
         .engine = {.backend = "golden"}, .done = on_done, .context = &plain};
     make_items(items, image);
-    assert_ok(test_run_batch(filter, settings, items, ITEMS, &in_turn, NULL));
+    assert_ok(test_run_batch(filter, settings, items, ITEMS, &in_turn));
     memcpy(want, got, sizeof want);
     for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
         const struct scenario *scenario = &scenarios[w];
@@ -184,7 +182,7 @@ TEST(holds_no_more_than_it_can_run) {
         for (int i = 0; i < ITEMS; i++)
             items[i].in = in_paths[2]; /* 34 x 37 RGBA */
         assert_ok(run_smooth_from(items, ITEMS, cases[c].devices, &options,
-                                  &(gf_work_source){give, &one, 0}, NULL));
+                                  &(gf_work_source){give, &one, 0}));
         assert_int_equal(all.reported, ITEMS);
         if (all.max_out > cases[c].max)
             fail_msg("case %zu: %llu at a time", c, (unsigned long long)all.max_out);
@@ -209,8 +207,8 @@ TEST(stops_while_it_waits) {
             all.order[1] = 1;
             all.order[2] = fast ? 5 : 2; /* item 5 is not an image */
             options.fail_fast = fast;
-            assert_ok(run_smooth_from(items, ITEMS, devices, &options,
-                                      &(gf_work_source){give, &one, 0}, NULL));
+            assert_ok(
+                run_smooth_from(items, ITEMS, devices, &options, &(gf_work_source){give, &one, 0}));
             assert_int_equal(all.reported, 3);
             pthread_mutex_destroy(&all.lock);
         }
@@ -236,8 +234,7 @@ TEST(ends_without_a_device) {
     options.done = has_failed;
     assert_int_not_equal(
         test_run_batch_on(&(test_batch){&devices, gf_filter_find("smooth"), settings, items, ITEMS,
-                                        &options, &(gf_work_source){give, &one, 0}},
-                          &why),
+                                        &options, &(gf_work_source){give, &one, 0}}),
         GF_OK);
     assert_message(&why, "cuda");
     pthread_mutex_destroy(&all.lock);
@@ -254,16 +251,15 @@ TEST(refuses) {
         make_items(items, true);
         init_queue(&all, ITEMS);
         options.in_order = true;
-        assert_error(run_smooth_from(items, ITEMS, devices, &options,
-                                     &(gf_work_source){give, &one, 0}, &why),
-                     GF_USAGE, "order");
+        assert_error(
+            run_smooth_from(items, ITEMS, devices, &options, &(gf_work_source){give, &one, 0}),
+            GF_USAGE, "order");
         assert_int_equal(all.calls, 0);
         options.in_order = false;
         for (uint64_t i = 0; i < 3; i++)
             all.order[i] = i < 2 ? i : 7;
-        assert_error(
-            run_smooth_from(items, 7, devices, &options, &(gf_work_source){give, &one, 0}, &why),
-            GF_USAGE, "item 7 is out of range; the batch has 7");
+        assert_error(run_smooth_from(items, 7, devices, &options, &(gf_work_source){give, &one, 0}),
+                     GF_USAGE, "item 7 is out of range; the batch has 7");
         assert_true(one.over || one.took == 3);
         pthread_mutex_destroy(&all.lock);
     }

@@ -68,7 +68,7 @@ static gf_partial *serialize(const gf_job *job, gf_partial *partial) {
 /* Run a job in `ranges` ranges, each in an engine of its own, and merge the results. */
 static gf_status run_ranges(const gf_job *job, const gf_partial *before, const gf_rows_file *file,
                             uint64_t height, uint32_t ranges, const gf_engine_options *engines,
-                            gf_partial **all, gf_report *report, gf_error *error) {
+                            gf_partial **all, gf_report *report) {
     gf_status status = GF_OK;
     *all = NULL;
     for (uint32_t r = 0; r < ranges && !status; r++) {
@@ -79,16 +79,16 @@ static gf_status run_ranges(const gf_job *job, const gf_partial *before, const g
         gf_engine *engine;
         gf_partial *part = NULL;
         gf_outcome outcome = {.steps = NULL};
-        status = gf_engine_open(&engines[r], &engine, error);
+        status = gf_engine_open(&engines[r], &engine, &why);
         if (!status)
-            status = gf_run_rows(engine, job, &rows, &part, &outcome, error);
+            status = gf_run_rows(engine, job, &rows, &part, &outcome, &why);
         *report = outcome.report;
         gf_engine_close(engine);
         if (status)
             break;
         part = serialize(job, part);
         if (*all) {
-            status = gf_partial_merge(*all, part, error);
+            status = gf_partial_merge(*all, part, &why);
             gf_partial_free(part);
         } else {
             *all = part;
@@ -99,7 +99,7 @@ static gf_status run_ranges(const gf_job *job, const gf_partial *before, const g
 
 /* Run the whole job in ranges. */
 static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_options *engines,
-                         gf_result **result, gf_report *report, gf_error *error) {
+                         gf_result **result, gf_report *report) {
     const gf_file_options options = {.force = true};
     gf_step steps[2];
     const gf_job job = job_of(whole, whole->filter, whole->settings, &options, steps);
@@ -111,22 +111,21 @@ static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_opt
     bool possible;
     *result = NULL;
     assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
-    assert_ok(gf_rows_possible(engine, &job, &format, &possible, error));
+    assert_ok(gf_rows_possible(engine, &job, &format, &possible, &why));
     assert_true(possible);
-    gf_status status = gf_rows_file_open(&job, &format, &file, error);
+    gf_status status = gf_rows_file_open(&job, &format, &file, &why);
     const gf_filter *before = test_filter_before(whole->filter, whole->settings, &format);
     if (!status && before) {
         gf_step first[2];
         const gf_job measure = job_of(whole, before, NULL, &options, first);
-        status = run_ranges(&measure, NULL, NULL, format.height, ranges, engines, &measured, report,
-                            error);
+        status =
+            run_ranges(&measure, NULL, NULL, format.height, ranges, engines, &measured, report);
     }
     if (!status)
-        status =
-            run_ranges(&job, measured, file, format.height, ranges, engines, &all, report, error);
+        status = run_ranges(&job, measured, file, format.height, ranges, engines, &all, report);
     if (!status) {
         gf_outcome outcome = {.report = *report, .results = results};
-        status = gf_finish_rows(engine, &job, all, file, &outcome, error);
+        status = gf_finish_rows(engine, &job, all, file, &outcome, &why);
         *report = outcome.report;
         *result = results[0];
     } else {
@@ -179,7 +178,7 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
     gf_result *one, *many;
     gf_report report;
     char want_image[1200], want_samples[1200], what[512];
-    if (test_filter_output(filter, job.settings, &format, &drawn, NULL)) {
+    if (test_filter_output(filter, job.settings, &format, &drawn)) {
         gf_settings_free(job.settings);
         return false;
     }
@@ -202,8 +201,7 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
         (strcmp(gf_filter_describe(filter)->name, "axis-sum") == 0 && format.type == GF_F32));
     if (possible &&
         test_run_files(&(test_files){engine, filter, job.settings, job.in_paths, drawn_path(&job),
-                                     .result = &one, .report = &report},
-                       &why))
+                                     .result = &one, .report = &report}))
         fail_msg("%s", why.message);
     gf_engine_close(engine);
     if (!possible) {
@@ -219,7 +217,7 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
              "%s '%s': seed %" PRIu64 ", %" PRIu64 "x%" PRIu64 "x%u %s, %u ranges",
              gf_filter_describe(filter)->name, text, seed, format.width, format.height,
              format.channels, gf_type_name(format.type), ranges);
-    if (run_cut(&job, ranges, engines, &many, &report, &why))
+    if (run_cut(&job, ranges, engines, &many, &report))
         fail_msg("%s: %s", what, why.message);
     assert_true(test_same_result(one, many, what));
     if (drawn.width)
@@ -261,14 +259,14 @@ static void open_grey(work *job, const char *filter, const char *text) {
     name_files(job, "out", "pgm", "csv");
 }
 
-static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_error *error) {
+static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end) {
     const gf_rows_range rows = {.first = first, .end = end};
     gf_step steps[2];
     const gf_job whole = job_of(job, job->filter, job->settings, NULL, steps);
     AUTO(engine) gf_engine *engine;
     gf_partial *part;
     assert_ok(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL));
-    (void)gf_run_rows(engine, &whole, &rows, &part, NULL, error);
+    (void)gf_run_rows(engine, &whole, &rows, &part, NULL, &why);
     return part;
 }
 
@@ -276,13 +274,13 @@ TEST(rejects_other_work) {
     work job, other;
     open_grey(&job, "hist", "per-row extract=3");
     open_grey(&other, "hist", "bins=7");
-    gf_partial *a = rows_of(&job, 0, 10, &why), *gap = rows_of(&job, 11, 40, &why);
-    gf_partial *b = rows_of(&other, 10, 40, &why);
+    gf_partial *a = rows_of(&job, 0, 10), *gap = rows_of(&job, 11, 40);
+    gf_partial *b = rows_of(&other, 10, 40);
     assert_int_equal(gf_partial_merge(a, gap, &why), GF_USAGE);
     assert_int_equal(gf_partial_merge(a, b, &why), GF_USAGE);
-    assert_null(rows_of(&job, 11, 41, &why));
+    assert_null(rows_of(&job, 11, 41));
     assert_int_equal(why.status, GF_USAGE);
-    assert_null(rows_of(&job, 2, 1, &why));
+    assert_null(rows_of(&job, 2, 1));
     /* Rows are missing. */
     gf_engine *engine;
     gf_step steps[2];
@@ -300,13 +298,13 @@ TEST(rejects_other_work) {
     gf_settings_free(other.settings);
     /* The range of the data is that of the whole image. */
     open_grey(&job, "hist", "range=data");
-    assert_null(rows_of(&job, 0, 40, &why));
+    assert_null(rows_of(&job, 0, 40));
     assert_int_equal(why.status, GF_USAGE);
     assert_message(&why, "run it as a whole, or give --range LO,HI");
     gf_settings_free(job.settings);
     /* The measurement of the preceding filter is missing. */
     open_grey(&job, "normalize", "");
-    assert_null(rows_of(&job, 0, 10, &why));
+    assert_null(rows_of(&job, 0, 10));
     assert_int_equal(why.status, GF_USAGE);
     gf_settings_free(job.settings);
 }
@@ -316,9 +314,9 @@ TEST(rejects_changed_files) {
     const struct timespec times[2] = {{1, 5}, {1, 5}};
     work job;
     open_grey(&job, "hist", "");
-    gf_partial *a = rows_of(&job, 0, 10, &why);
+    gf_partial *a = rows_of(&job, 0, 10);
     assert_int_equal(utimensat(AT_FDCWD, job.in[0], times, 0), 0);
-    gf_partial *b = rows_of(&job, 10, 40, &why);
+    gf_partial *b = rows_of(&job, 10, 40);
     assert_error(gf_partial_merge(a, b, &why), GF_FAILED, "share its file system");
     gf_partial_free(a);
     gf_partial_free(b);
@@ -329,7 +327,7 @@ TEST(rejects_changed_files) {
 TEST(rejects_damaged_bytes) {
     work job;
     open_grey(&job, "hist", "per-row extract=3 bins=4");
-    gf_partial *a = rows_of(&job, 0, 40, &why), *read;
+    gf_partial *a = rows_of(&job, 0, 40), *read;
     gf_step steps[2];
     const gf_job whole = job_of(&job, job.filter, job.settings, NULL, steps);
     const size_t size = gf_partial_size(a);
@@ -372,7 +370,7 @@ TEST(reports_images_without_ranges) {
         assert_ok(test_rows_possible(
             &(test_files){engine, gf_filter_find("smooth"), settings, in,
                           *setups[i][1] == '/' ? setups[i][1] : in_directory(setups[i][1])},
-            &found, &possible, NULL));
+            &found, &possible));
         assert_true(possible == (i == 5));
         assert_int_equal(found.height, 40);
     }
@@ -399,12 +397,12 @@ TEST(turned_images_have_no_ranges) {
         turned[19] = orientation;
         AUTO(metadata) gf_metadata metadata = {0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, turned, sizeof turned);
-        assert_ok(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL));
+        assert_ok(save_image(in[0], &format, pixels, &metadata, &options, 40));
         for (int two = 0; two < 2; two++) {
             assert_ok(test_rows_possible(
                 &(test_files){engine, gf_filter_find(two ? "dot" : "smooth"), two ? dot : smooth,
                               in, two ? NULL : in_directory("x.pgm"), &options},
-                &found, &possible, NULL));
+                &found, &possible));
             assert_int_equal(possible, orientation <= 2);
         }
         free(pixels);
@@ -425,13 +423,13 @@ TEST(device_failures_fall_back) {
         gf_result *want, *got;
         gf_report report;
         faulty_expect(&(faulty_plan){.rows = 3});
-        assert_ok(run_cut(&job, 1, engines, &want, &report, &why));
+        assert_ok(run_cut(&job, 1, engines, &want, &report));
         if (exists(job.image))
             assert_int_equal(rename(job.image, in_directory("want")), 0);
         for (uint64_t n = 1;; n++) {
             faulty_expect(&(faulty_plan){
                 .fail_at = n, .status = n % 2 ? GF_NO_BACKEND : GF_FAILED, .rows = 3});
-            if (run_cut(&job, 3, engines, &got, &report, &why))
+            if (run_cut(&job, 3, engines, &got, &report))
                 fail_msg("%s '%s', call %" PRIu64 ": %s", cases[c][0], cases[c][1], n, why.message);
             assert_true(test_same_result(want, got, cases[c][0]));
             if (exists(job.image))

@@ -22,7 +22,7 @@ static void put_picture(const char *name) {
     const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
-    assert_ok(save_image(in_directory(name), &format, pixels, NULL, &options, 1, &why));
+    assert_ok(save_image(in_directory(name), &format, pixels, NULL, &options, 1));
 }
 
 static uint64_t file_size(const char *name) {
@@ -63,8 +63,7 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     AUTO(result) gf_result *result = NULL;
     assert_ok(test_run_files(&(test_files){engine, filter, settings, paths,
                                            image ? in_directory("out.ppm") : NULL, &options,
-                                           .result = &result},
-                             &why));
+                                           .result = &result}));
     return all;
 }
 
@@ -122,7 +121,7 @@ TEST(reports_the_item) {
     put_picture("in.ppm");
     for (size_t i = 0; i < ITEMS; i++)
         items[i] = (test_item){.in = in_directory("in.ppm"), .out = test_path("%zu.ppm", i)};
-    assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, &why));
+    assert_ok(test_run_batch(filter, settings, items, ITEMS, &options));
     for (size_t i = 0; i < ITEMS; i++) {
         assert_int_equal(all.done[i], HEIGHT);
         assert_int_equal(all.total[i], HEIGHT);
@@ -149,10 +148,9 @@ static counted_bytes run_bytes(const char *filter_name, const char *in, const ch
     gf_step_report output;
     if (samples)
         assert_ok(gf_settings_set(settings, "out", in_directory(samples), NULL));
-    assert_ok(test_run_files(&(test_files){engine, filter, settings, names,
-                                           out ? in_directory(out) : NULL, &options,
-                                           .result = &result, .report = &report, .output = &output},
-                             &why));
+    assert_ok(test_run_files(
+        &(test_files){engine, filter, settings, names, out ? in_directory(out) : NULL, &options,
+                      .result = &result, .report = &report, .output = &output}));
     return (counted_bytes){report.in_bytes, output.out_bytes};
 }
 
@@ -205,8 +203,7 @@ TEST(counts_no_bytes_in_memory) {
     gf_step_report output;
     assert_ok(
         test_run_memory(&(test_memory){engine, filter, settings, &format, &(gf_pixels){in, WIDTH},
-                                       out, WIDTH, .report = &report, .output = &output},
-                        NULL));
+                                       out, WIDTH, .report = &report, .output = &output}));
     assert_int_equal(report.in_bytes, 0);
     assert_int_equal(output.out_bytes, 0);
 }

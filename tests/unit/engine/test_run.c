@@ -38,12 +38,11 @@ static gf_settings *hist_settings(const char *text, const char *samples, const c
 }
 
 static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
-                          const gf_file_options *options, gf_result **result, gf_error *error) {
+                          const gf_file_options *options, gf_result **result) {
     const char *const paths[1] = {in_directory("in.pgm")};
     AUTO(engine) gf_engine *engine = open_engine(max_memory);
     return test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, paths, NULL,
-                                        options, .result = result},
-                          error);
+                                        options, .result = result});
 }
 
 /* ---- all outputs or none --------------------------------------------------------------------- */
@@ -78,14 +77,14 @@ TEST(commits_outputs_after_ready) {
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     AUTO(settings) gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
-    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED, "ready: not now");
+    assert_error(run_hist(settings, 0, &options, &result), GF_FAILED, "ready: not now");
     assert_null(result);
     assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_directory("new.csv"), F_OK), -1);
     assert_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     record = (ready_record){.returned = GF_OK};
-    assert_ok(run_hist(settings, 0, &options, NULL, &why));
+    assert_ok(run_hist(settings, 0, &options, NULL));
     assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_directory("new.csv"), F_OK), 0);
     size_t size;
@@ -104,7 +103,7 @@ TEST(ready_has_no_result_for_images) {
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     assert_ok(test_run_files(
-        &(test_files){engine, smooth, settings, paths, in_directory("out.png"), &options}, NULL));
+        &(test_files){engine, smooth, settings, paths, in_directory("out.png"), &options}));
     assert_true(record.calls == 1 && !record.has_result);
     assert_int_equal(access(in_directory("out.png"), F_OK), 0);
 }
@@ -122,7 +121,7 @@ static void run_limited(const char *text) {
         const gf_file_options options = {.force = true};
         gf_settings *settings = hist_settings(text, "s.csv", "m.pam");
         bool passed = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-                      run_hist(settings, 0, &options, NULL, &why) == GF_FAILED &&
+                      run_hist(settings, 0, &options, NULL) == GF_FAILED &&
                       strstr(why.message, "File too large") != NULL;
         _exit(passed ? 0 : 1);
     }
@@ -144,7 +143,7 @@ TEST(rejects_one_file_for_two_outputs) {
     const gf_file_options options = {.force = true, .write.format = "png"};
     put_picture("in.pgm", 20, 10);
     AUTO(settings) gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
-    assert_error(run_hist(settings, 0, &options, NULL, &why), GF_USAGE,
+    assert_error(run_hist(settings, 0, &options, NULL), GF_USAGE,
                  "/a.csv: another option already writes to it; name another file");
     assert_int_equal(count_files(false), 1);
 }
@@ -152,7 +151,7 @@ TEST(rejects_one_file_for_two_outputs) {
 /* ---- memory budget --------------------------------------------------------------------------- */
 
 /* Run normalize on a file, or on a pipe. */
-static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
+static gf_status normalize(bool piped, uint64_t max_memory) {
     const char *const path = in_directory(piped ? "pipe" : "in.pgm");
     const gf_filter *filter = gf_filter_find("normalize");
     const gf_file_options options = {.force = true};
@@ -160,7 +159,7 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     AUTO(engine) gf_engine *engine = open_engine(max_memory);
     test_feeder *feeder = piped ? test_feed_file(path, in_directory("in.pgm"), 0) : NULL;
     gf_status status = test_run_files(
-        &(test_files){engine, filter, settings, &path, in_directory("out.pgm"), &options}, error);
+        &(test_files){engine, filter, settings, &path, in_directory("out.pgm"), &options});
     if (piped)
         test_feed_end(feeder);
     return status;
@@ -169,15 +168,15 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
 /* A pipe of 1000 x 1000 bytes is held in memory. The ring gets the rest of the budget. */
 TEST(held_images_count_against_memory) {
     put_picture("in.pgm", 1000, 1000);
-    assert_ok(normalize(false, 200000, &why));
-    assert_error(normalize(true, 999999, &why), GF_FAILED,
+    assert_ok(normalize(false, 200000));
+    assert_error(normalize(true, 999999), GF_FAILED,
                  "1000000 bytes for an image from a pipe that is read twice");
     assert_message(&why, "--max-memory");
-    assert_error(normalize(true, 1000100, &why), GF_FAILED,
+    assert_error(normalize(true, 1000100), GF_FAILED,
                  "for the result are over the limit of 100; raise it with --max-memory");
-    assert_error(normalize(true, 1009000, &why), GF_FAILED,
+    assert_error(normalize(true, 1009000), GF_FAILED,
                  "rows need more than 1000 bytes; raise --max-memory");
-    assert_ok(normalize(true, 1200000, &why));
+    assert_ok(normalize(true, 1200000));
 }
 
 /* A PNG of 6,000,000 bytes that two threads decode, with 14 MB of memory if there is enough. */
@@ -188,7 +187,7 @@ TEST(decoding_threads_need_no_memory) {
     test_random random = {1};
     for (size_t i = 0; i < 3000 * 2000; i++)
         pixels[i] = (unsigned char)test_below(&random, 256);
-    assert_ok(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &why));
+    assert_ok(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100));
     gf_source *source = open_source(in_directory("in.png"), &limits);
     assert_int_equal(source->threads, 2);
     assert_in_range(source->memory, 10000000, 20000000);
@@ -196,7 +195,7 @@ TEST(decoding_threads_need_no_memory) {
     assert_int_equal(rename(in_directory("in.png"), in_directory("in.pgm")), 0);
     for (uint64_t memory = 7000000; memory < 60000000; memory += 3000000)
         for (int piped = 0; piped < 2; piped++)
-            if (normalize(piped != 0, memory, &why) != GF_OK)
+            if (normalize(piped != 0, memory) != GF_OK)
                 fail_msg("%lu bytes: %s", (unsigned long)memory, why.message);
 }
 
@@ -206,11 +205,11 @@ TEST(held_samples_get_half_of_the_rest) {
     const gf_file_options options = {.force = true};
     put_picture("in.pgm", 100, 100);
     AUTO(settings) gf_settings *several = hist_settings("bins=2 extract=all", "s.csv", NULL);
-    assert_error(run_hist(several, 150000, &options, NULL, &why), GF_FAILED, held);
+    assert_error(run_hist(several, 150000, &options, NULL), GF_FAILED, held);
     assert_message(&why, "--max-memory");
-    assert_ok(run_hist(several, 400000, &options, NULL, &why));
+    assert_ok(run_hist(several, 400000, &options, NULL));
     AUTO(settings) gf_settings *one = hist_settings("bins=1 extract=0", "s.csv", NULL);
-    assert_ok(run_hist(one, 150000, &options, NULL, &why));
+    assert_ok(run_hist(one, 150000, &options, NULL));
 }
 
 /* Runs in memory also hold all samples of a bin. */
@@ -221,18 +220,18 @@ TEST(holds_samples_of_images_in_memory) {
     AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_pixels in = {pixels, 100};
     gf_engine *engine = open_engine(150000);
-    assert_error(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &why),
-                 GF_FAILED, "are kept in memory until the end");
+    assert_error(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}), GF_FAILED,
+                 "are kept in memory until the end");
     gf_engine_close(engine);
     engine = open_engine(600000);
-    assert_ok(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &why));
+    assert_ok(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}));
     gf_engine_close(engine);
 }
 
 /* ---- files that are read twice --------------------------------------------------------------- */
 
 /* Run the measurement of normalize on a file that changes after it was opened. */
-static gf_status measure_changed(void (*change)(void), gf_error *error) {
+static gf_status measure_changed(void (*change)(void)) {
     const gf_filter *filter = gf_filter_find("normalize");
     AUTO(engine) gf_engine *engine = open_engine(0);
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
@@ -240,10 +239,10 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     gf_chain chain = {.filter = filter, .settings = settings, .in_paths = {in_directory("in.pgm")}};
     gf_task task = gf_task_begin(engine, &chain, &made);
     put_picture("in.pgm", 20, 10);
-    assert_ok(gf_task_open_files(&task, error));
+    assert_ok(gf_task_open_files(&task, &why));
     assert_true(task.inputs.stats[0].st_mode);
     change();
-    gf_status status = gf_task_refine(&task, error);
+    gf_status status = gf_task_refine(&task, &why);
     gf_task_end(&task);
     return status;
 }
@@ -286,9 +285,9 @@ static void append_byte(void) {
 
 TEST(detects_changed_files) {
     static void (*const changes[])(void) = {replace, touch, touch_within_a_second, append_byte};
-    assert_ok(measure_changed(keep, &why));
+    assert_ok(measure_changed(keep));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
-        assert_error(measure_changed(changes[i], &why), GF_FAILED,
+        assert_error(measure_changed(changes[i]), GF_FAILED,
                      "/in.pgm: changed while it was read; run again");
 }
 
@@ -298,12 +297,12 @@ TEST(checks_the_output_before_measuring) {
     AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     /* A truncated PNG: opening it does not detect the damage. */
     const gf_file_options png = {.write.format = "png"};
-    assert_ok(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &why));
+    assert_ok(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1));
     assert_int_equal(truncate(in_directory("in.pgm"), 100), 0);
     assert_int_equal(mkdir(in_directory("out.pgm"), 0700), 0);
-    assert_error(normalize(false, 0, &why), GF_FAILED, "/out.pgm: is a directory");
+    assert_error(normalize(false, 0), GF_FAILED, "/out.pgm: is a directory");
     assert_int_equal(rmdir(in_directory("out.pgm")), 0);
-    assert_error(normalize(false, 0, &why), GF_FAILED, "/in.pgm: ");
+    assert_error(normalize(false, 0), GF_FAILED, "/in.pgm: ");
     assert_int_equal(count_files(false), 1);
 }
 
@@ -322,8 +321,8 @@ static void *filter_file(const char *backend, const char *text, const char *out,
     const char *in = in_directory("in.png");
     void *pixels;
     options.force = true;
-    assert_ok(test_run_files(
-        &(test_files){engine, filter, settings, &in, in_directory(out), &options}, &why));
+    assert_ok(
+        test_run_files(&(test_files){engine, filter, settings, &in, in_directory(out), &options}));
     assert_ok(gf_load_file(in_directory(out), NULL, format, &pixels, NULL, &why));
     return pixels;
 }
@@ -344,8 +343,7 @@ static void *premultiplied(const char *text, const gf_format *format, const uint
     }
     assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &data,
                                              &(gf_pixels){in, gf_row_bytes(&data)}, out,
-                                             gf_row_bytes(&data)},
-                              NULL));
+                                             gf_row_bytes(&data)}));
     for (uint64_t i = 0; i < n * 4; i += 4) {
         const float a = out[i + 3] < 1 ? out[i + 3] : 1;
         for (size_t c = 0; c < 3; c++)
@@ -418,8 +416,7 @@ TEST(refuses_to_premultiply) {
     AUTO(engine) gf_engine *engine = open_engine(0);
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     assert_int_equal(
-        test_run_files(&(test_files){engine, filter, settings, paths, in_directory("n.png"), &on},
-                       &why),
+        test_run_files(&(test_files){engine, filter, settings, paths, in_directory("n.png"), &on}),
         GF_USAGE);
     assert_string_equal(why.message, "--premultiply: normalize does not mix the colours of pixels");
 }
@@ -431,24 +428,23 @@ TEST(dry_run_writes_nothing) {
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
-    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED,
-                 "old.png: already exists");
+    assert_error(run_hist(settings, 0, &options, &result), GF_FAILED, "old.png: already exists");
     options.force = true;
-    assert_ok(run_hist(settings, 0, &options, &result, &why));
+    assert_ok(run_hist(settings, 0, &options, &result));
     assert_null(result);
     assert_int_equal(record.calls, 0);
     assert_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     gf_settings_free(settings);
     settings = hist_settings("bins=4 extract=1", "none/new.csv", "old.png");
-    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED,
+    assert_error(run_hist(settings, 0, &options, &result), GF_FAILED,
                  "its directory does not exist");
     gf_settings_free(settings);
     assert_int_equal(truncate(in_directory("in.pgm"), 4), 0);
     settings = hist_settings("bins=4", NULL, NULL);
-    assert_error(run_hist(settings, 0, &options, &result, &why), GF_FAILED, "in.pgm");
+    assert_error(run_hist(settings, 0, &options, &result), GF_FAILED, "in.pgm");
     const test_batch_options batch = {.files = options};
-    assert_error(test_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &why), GF_USAGE,
+    assert_error(test_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch), GF_USAGE,
                  "hist: a batch does not support dry runs");
     gf_settings_free(settings);
     assert_int_equal(count_files(false), 2);

@@ -69,17 +69,15 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
     }
     launches = 0;
     if (test_run_device_list(&(test_list){engine, filter, settings, &format, COUNT, in, out,
-                                          .result = filter->measure ? results : NULL},
-                             &why))
+                                          .result = filter->measure ? results : NULL}))
         fail_msg("%s '%s': %s", name, text, why.message);
     assert_int_equal(launches, expected);
     for (size_t i = 0; i < COUNT; i++) {
         unsigned char want[BYTES];
         gf_result *result;
-        assert_ok(
-            test_run_memory(&(test_memory){golden, filter, settings, &format, in + i * inputs,
-                                           filter->measure ? NULL : want, WIDTH, .result = &result},
-                            NULL));
+        assert_ok(test_run_memory(&(test_memory){golden, filter, settings, &format, in + i * inputs,
+                                                 filter->measure ? NULL : want, WIDTH,
+                                                 .result = &result}));
         if (!filter->measure) {
             assert_memory_equal(out[i].data, want, BYTES);
             assert_true(test_painted((unsigned char *)out[i].data + BYTES,
@@ -107,8 +105,7 @@ TEST(batches_take_few_launches) {
 
 TEST(waits_for_a_stream) {
     AUTO(engine)
-    gf_engine *engine = fake_engine(),
-              *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
+    gf_engine *engine = fake_engine(), *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
     int waits = 0;
     assert_ok(gf_device_wait(engine, &waits, NULL));
     assert_int_equal(waits, 1);
@@ -119,8 +116,7 @@ TEST(waits_for_a_stream) {
 TEST(engines_keep_sixteen_jobs) {
     const gf_filter *filter = gf_filter_find("smooth");
     AUTO(settings)
-    gf_settings *settings = test_settings(filter, ""),
-                *other = test_settings(filter, "radius=1");
+    gf_settings *settings = test_settings(filter, ""), *other = test_settings(filter, "radius=1");
     gf_engine *engine = fake_engine();
     unsigned char in[40], out[40];
     memset(in, 7, sizeof in);
@@ -129,24 +125,21 @@ TEST(engines_keep_sixteen_jobs) {
             const gf_format row = {width, 1, 1, GF_U8, false};
             const gf_pixels image = {in, width};
             for (int s = 0; s < 2; s++)
-                assert_ok(test_run_device(
-                    &(test_memory){engine, filter, s ? other : settings, &row, &image, out, width},
-                    NULL));
+                assert_ok(test_run_device(&(test_memory){engine, filter, s ? other : settings, &row,
+                                                         &image, out, width}));
         }
     assert_int_equal(opened_jobs, 16); /* each later call finds its job */
     for (uint64_t width = 9; width <= 12; width++)
         assert_ok(test_run_device(&(test_memory){engine, filter, settings,
                                                  &(gf_format){width, 1, 1, GF_U8, false},
-                                                 &(gf_pixels){in, width}, out, width},
-                                  NULL));
+                                                 &(gf_pixels){in, width}, out, width}));
     assert_int_equal(open_jobs, 16);
     assert_int_equal(opened_jobs, 20);
     /* The jobs of widths 1 and 2 were the oldest ones; width 3 is kept. */
     for (uint64_t width = 3; width >= 2; width--)
         assert_ok(test_run_device(&(test_memory){engine, filter, settings,
                                                  &(gf_format){width, 1, 1, GF_U8, false},
-                                                 &(gf_pixels){in, width}, out, width},
-                                  NULL));
+                                                 &(gf_pixels){in, width}, out, width}));
     assert_int_equal(opened_jobs, 21);
     gf_engine_close(engine);
     assert_int_equal(open_jobs, 0);
@@ -155,10 +148,9 @@ TEST(engines_keep_sixteen_jobs) {
 static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const char *message) {
     const gf_filter *filter = gf_filter_find("smooth");
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
-    assert_int_equal(
-        test_run_device(
-            &(test_memory){engine, filter, settings, &format, &in, out.data, out.stride}, &why),
-        message ? GF_USAGE : GF_OK);
+    assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format, &in,
+                                                    out.data, out.stride}),
+                     message ? GF_USAGE : GF_OK);
     if (message && !strstr(why.message, message))
         fail_msg("expected \"%s\", got \"%s\"", message, why.message);
 }
@@ -172,10 +164,10 @@ TEST(rejects_first_passes) {
     AUTO(settings) gf_settings *settings = test_settings(filter, "statistics");
     AUTO(engine) gf_engine *engine = fake_engine();
     AUTO(result) gf_result *result = NULL;
-    assert_error(test_run_device(&(test_memory){engine, filter, data, &format, &in}, &why),
-                 GF_USAGE, "--statistics, and give them as --range LO,HI");
-    assert_ok(test_run_device(
-        &(test_memory){engine, filter, settings, &format, &in, .result = &result}, NULL));
+    assert_error(test_run_device(&(test_memory){engine, filter, data, &format, &in}), GF_USAGE,
+                 "--statistics, and give them as --range LO,HI");
+    assert_ok(
+        test_run_device(&(test_memory){engine, filter, settings, &format, &in, .result = &result}));
     assert_non_null(strstr(gf_result_text(result), "min 0"));
     assert_non_null(strstr(gf_result_text(result), "max 200"));
 }
@@ -189,12 +181,10 @@ static void checks_rows_of_both_lengths(gf_engine *engine) {
     for (size_t x = 0; x <= stride; x++) {
         unsigned char *at = memory + x;
         assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
-                                                        &(gf_pixels){memory, stride}, at, stride},
-                                         NULL),
+                                                        &(gf_pixels){memory, stride}, at, stride}),
                          x == WIDTH ? GF_OK : GF_USAGE);
         assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
-                                                        &(gf_pixels){at, stride}, memory, stride},
-                                         NULL),
+                                                        &(gf_pixels){at, stride}, memory, stride}),
                          x == 2 * WIDTH ? GF_OK : GF_USAGE);
     }
 }

@@ -268,9 +268,9 @@ TEST(golden_runs_one_strip) {
     gf_report report;
     assert_ok(gf_engine_open(&options, &engine, NULL));
     const gf_pixels pixels = {in.rows.data, in.stride};
-    assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
-                                             &pixels, out.rows.data, out.stride, .report = &report},
-                              NULL));
+    assert_ok(
+        test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format, &pixels,
+                                       out.rows.data, out.stride, .report = &report}));
     assert_int_equal(report.strips, 1);
 }
 

@@ -62,8 +62,7 @@ static gf_result *measure(const char *backend, const char *filter, const char *t
     for (uint32_t i = 0; i < found->info.inputs; i++)
         in[i] = in_directory(names[i]);
     if (test_run_files(&(test_files){engine, found, settings, in, NULL, options, .result = &result,
-                                     .report = report},
-                       &why))
+                                     .report = report}))
         fail_msg("%s %s on %s: %s", filter, text, backend, why.message);
     gf_engine_close(engine);
     return result;
@@ -297,14 +296,14 @@ TEST(notes_the_count) {
     assert_string_equal(report.remarks.notes, "");
     gf_result_free(result);
     assert_ok(test_run_files(
-        &(test_files){engine, smooth, settings, &path, out, &force, .report = &report}, NULL));
+        &(test_files){engine, smooth, settings, &path, out, &force, .report = &report}));
     assert_string_equal(report.remarks.notes,
                         "9 samples have the nodata value of the file, and are treated as others");
     /* The counts of means are not those of ranges of rows. */
     for (int i = 0; i < 2; i++) {
         assert_ok(test_rows_possible(
             &(test_files){engine, sums, defaults, &path, NULL, i ? &kept : &force}, &format,
-            &possible, NULL));
+            &possible));
         assert_int_equal(possible, i);
     }
 }

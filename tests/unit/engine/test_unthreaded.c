@@ -44,9 +44,8 @@ TEST(unthreaded_engines_start_none) {
         gf_engine *engine = NULL;
         gf_report report;
         assert_ok(gf_engine_open(&options, &engine, NULL));
-        assert_ok(test_run_files(&(test_files){engine, filter, settings, &in,
-                                               unthreaded ? other : out, &files, .report = &report},
-                                 NULL));
+        assert_ok(test_run_files(&(test_files){
+            engine, filter, settings, &in, unthreaded ? other : out, &files, .report = &report}));
         gf_engine_close(engine);
         assert_true(report.strips > 1);
         assert_true(unthreaded ? counted.max == 0 : counted.max > 1);

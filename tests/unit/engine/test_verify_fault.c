@@ -215,8 +215,7 @@ TEST(golden_counts_against_memory) {
         assert_ok(gf_engine_open(&options, &engine, NULL));
         assert_ok(
             test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
-                                           &pixels, out.rows.data, out.stride, .report = &report},
-                            &why));
+                                           &pixels, out.rows.data, out.stride, .report = &report}));
         rows[verify] = report.rows_per_strip;
     }
     assert_true(rows[1] < rows[0]);

@@ -155,7 +155,7 @@ TEST(special_numbers) {
 TEST(large_results_are_rejected) {
     static uint8_t rows[1000];
     assert_error(
-        test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows, 7999, &why),
+        test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows, 7999),
         GF_FAILED, "--max-memory");
 }
 

@@ -81,8 +81,7 @@ static uint64_t count_golden(const gf_settings *settings, const test_image *in) 
     uint64_t count = 0;
     assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
                                              &in->format, &(gf_pixels){in->rows.data, in->stride},
-                                             out.rows.data, out.stride},
-                              NULL));
+                                             out.rows.data, out.stride}));
     for (uint64_t y = 0; y < in->format.height; y++)
         count += count_one_by_one(&in->format, gf_row(&out.rows, y));
     return count;
@@ -93,8 +92,7 @@ static gf_step_report run(gf_engine *engine, const gf_settings *settings, const 
     const gf_file_options options = {.force = true, .write.compression = compression};
     gf_step_report report;
     assert_ok(test_run_files(&(test_files){engine, gf_filter_find("smooth"), settings, &in, out,
-                                           &options, .output = &report},
-                             &why));
+                                           &options, .output = &report}));
     return report;
 }
 
@@ -197,8 +195,7 @@ TEST(counts_in_batches) {
             .done = keep_report,
             .context = reports};
         assert_ok(test_run_batch_on(
-            &(test_batch){variant % 3 ? &on : NULL, smooth, settings, items, ITEMS, &options},
-            NULL));
+            &(test_batch){variant % 3 ? &on : NULL, smooth, settings, items, ITEMS, &options}));
         for (int i = 0; i < ITEMS; i++) {
             assert_true(reports[i].counted != 0);
             assert_int_equal(reports[i].clipped, want[i]);
@@ -242,8 +239,7 @@ TEST(brightness_of_flat_areas) {
         gf_step_report report;
         assert_ok(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
                                                  &format, &(gf_pixels){in.rows.data, in.stride},
-                                                 out.rows.data, out.stride, .output = &report},
-                                  NULL));
+                                                 out.rows.data, out.stride, .output = &report}));
         const double middle = (double)((float *)(void *)gf_row(&out.rows, 15))[20];
         if (fabs(report.brightness - cases[i].factor) > 1e-6 ||
             fabs(middle - cases[i].factor) > 1e-5 || strcmp(report.advice, cases[i].advice) != 0)

@@ -393,10 +393,10 @@ TEST(draws_only_with_diff) {
     const gf_format format = {7, 5, 2, GF_F32, true};
     gf_format out;
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
-    assert_ok(test_filter_output(filter, settings, &format, &out, NULL));
+    assert_ok(test_filter_output(filter, settings, &format, &out));
     assert_int_equal(out.width, 0);
     assert_ok(gf_settings_set(settings, "diff", "d.png", NULL));
-    assert_ok(test_filter_output(filter, settings, &format, &out, NULL));
+    assert_ok(test_filter_output(filter, settings, &format, &out));
     assert_true(gf_format_equal(&out, &(gf_format){7, 5, 3, GF_U8, false}));
 }
 

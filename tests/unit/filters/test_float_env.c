@@ -93,7 +93,7 @@ static bool make_job(const gf_filter *filter, const char *text, gf_type type, ui
     test_random random = {7};
     gf_format drawn;
     *j = (job){.filter = filter, .settings = test_settings(filter, text)};
-    if (test_filter_output(filter, j->settings, &format, &drawn, NULL)) {
+    if (test_filter_output(filter, j->settings, &format, &drawn)) {
         gf_settings_free(j->settings);
         return false;
     }
@@ -116,8 +116,7 @@ static void run_memory(job *j, gf_engine *engine, const host *h, test_image *out
     enter(h);
     const gf_status status =
         test_run_memory(&(test_memory){engine, j->filter, j->settings, &j->in[0].format, pixels,
-                                       out->rows.data, out->stride, .result = result},
-                        &why);
+                                       out->rows.data, out->stride, .result = result});
     leave(h, j->what);
     if (status)
         fail_msg("%s: %s", j->what, why.message);
@@ -182,8 +181,7 @@ static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
     enter(h);
     const gf_status status =
         test_run_list(&(test_list){engine, j->filter, j->settings, &j->in[0].format, 2, pixels,
-                                   j->want.memory ? out : NULL, .result = results},
-                      &why);
+                                   j->want.memory ? out : NULL, .result = results});
     leave(h, j->what);
     if (status)
         fail_msg("%s: %s", j->what, why.message);
@@ -237,11 +235,11 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     assert_ok(gf_settings_set(counting, "out", in_directory(outs[1]), NULL));
     enter(h);
     gf_status status = test_run_files(
-        &(test_files){engine, smooth, settings, &in, in_directory(outs[0]), &options}, &why);
+        &(test_files){engine, smooth, settings, &in, in_directory(outs[0]), &options});
     if (!status)
-        status = test_run_files(&(test_files){engine, hist, counting, &in, NULL, &options}, &why);
+        status = test_run_files(&(test_files){engine, hist, counting, &in, NULL, &options});
     if (!status)
-        status = test_run_batch(smooth, settings, items, 2, &batch, &why);
+        status = test_run_batch(smooth, settings, items, 2, &batch);
     leave(h, "files");
     if (status)
         fail_msg("%s", why.message);
@@ -369,7 +367,7 @@ TEST(callbacks_of_a_batch) {
                                             .context = &count};
         AUTO(settings) gf_settings *settings = test_settings(smooth, "");
         enter(&hosts[i]);
-        const gf_status status = test_run_batch(smooth, settings, items, 6, &options, NULL);
+        const gf_status status = test_run_batch(smooth, settings, items, 6, &options);
         leave(&hosts[i], "gf_run_batch");
         assert_int_equal(status, GF_OK);
         assert_int_equal(count, 6);
@@ -401,9 +399,9 @@ TEST(other_calls) {
         leave(&hosts[i], #call);                                                                   \
         assert_int_equal(status, GF_OK);                                                           \
     } while (0)
-        QUIET(test_filter_output(smooth, settings, &format, &drawn, NULL));
-        QUIET(test_effective(smooth, settings, &format, &effective, NULL));
-        QUIET(test_result_bytes(smooth, settings, &format, &bytes, NULL));
+        QUIET(test_filter_output(smooth, settings, &format, &drawn));
+        QUIET(test_effective(smooth, settings, &format, &effective));
+        QUIET(test_result_bytes(smooth, settings, &format, &bytes));
         QUIET(gf_inspect_file(path, NULL, &info, NULL));
 #undef QUIET
     }

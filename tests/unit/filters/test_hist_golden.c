@@ -157,9 +157,9 @@ TEST(range_of_the_data) {
         {"bins=2 range=data", 2, 1, 1, GF_F32, zeros, "bins.from: 0 0; .grey: 0 2"},
     };
     test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
-    assert_error(test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32, false}, none,
-                                    0, &why),
-                 GF_FAILED, "no finite sample; give --range LO,HI");
+    assert_error(
+        test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32, false}, none, 0),
+        GF_FAILED, "no finite sample; give --range LO,HI");
 }
 
 /* Extremes include infinities, with and without finite samples. */
@@ -545,7 +545,7 @@ TEST(rejects_invalid_settings) {
         assert_error(test_measure_error("hist", invalid[i].text,
                                         (gf_format){1, 1, invalid[i].channels, GF_U8,
                                                     invalid[i].channels % 2 == 0},
-                                        pixel, 0, &why),
+                                        pixel, 0),
                      GF_USAGE, invalid[i].part);
     AUTO(settings) gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     static const char *const ranges[] = {"1",    "1,1", "2,1", "nan,1",          "0,inf",
@@ -561,12 +561,10 @@ TEST(rejects_invalid_settings) {
 TEST(kept_samples_are_bounded) {
     static uint8_t pixels[1000000];
     const gf_format format = {1000, 1000, 1, GF_U8, false};
-    assert_error(
-        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000, &why),
-        GF_FAILED, "are kept in memory until the end");
+    assert_error(test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000),
+                 GF_FAILED, "are kept in memory until the end");
     assert_non_null(strstr(why.message, "--max-memory"));
-    assert_ok(
-        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 19000000, &why));
+    assert_ok(test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 19000000));
 }
 
 /* Two payloads of two rows each. A count of more samples than fit in a payload is a difference. */

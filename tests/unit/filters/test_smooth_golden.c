@@ -84,9 +84,8 @@ static void run_on(const char *backend, const char *parameters, const test_image
     gf_engine_options options = {.backend = backend};
     AUTO(engine) gf_engine *engine = NULL;
     assert_ok(gf_engine_open(&options, &engine, &why));
-    assert_ok(test_run_memory(
-        &(test_memory){engine, filter, settings, &in->format, &pixels, out->rows.data, out->stride},
-        &why));
+    assert_ok(test_run_memory(&(test_memory){engine, filter, settings, &in->format, &pixels,
+                                             out->rows.data, out->stride}));
 }
 
 static void run_golden(const char *parameters, const test_image *in, const test_image *out) {

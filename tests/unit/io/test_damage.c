@@ -55,7 +55,7 @@ static void make_written(const damage_case *kind, const char *path) {
     const gf_format format = {WIDTH, HEIGHT, kind->channels, kind->type, kind->channels == 4};
     const gf_file_options options = {.write.tiff_compression = kind->compression, .force = true};
     AUTO(free) unsigned char *pixels = damage_pixels(&format);
-    if (save_image(path, &format, pixels, NULL, &options, 5, &why) != GF_OK)
+    if (save_image(path, &format, pixels, NULL, &options, 5) != GF_OK)
         fail_msg("%s: %s", kind->name, why.message);
 }
 
@@ -240,8 +240,7 @@ typedef struct damage_image {
     bool reported;         /* damage that was read */
 } damage_image;
 
-static damage_image damage_read(const damage_case *kind, const unsigned char *data, size_t size,
-                                gf_error *error) {
+static damage_image damage_read(const damage_case *kind, const unsigned char *data, size_t size) {
     /* Without the sandbox, sanitizers check the decoders, too. */
     const gf_limits limits = gf_limits_resolve(&(gf_limits){.no_sandbox = true,
                                                             .threads = kind->threads,
@@ -254,14 +253,14 @@ static damage_image damage_read(const damage_case *kind, const unsigned char *da
     snprintf(name, sizeof name, "x.%s", kind->extension);
     if (kind->memory) {
         gf_source *source;
-        if (gf_png_memory_source(data, size, "x.png", &source, error))
+        if (gf_png_memory_source(data, size, "x.png", &source, &why))
             return image;
         image.format = source->format;
-        (void)load_source(source, 3, &image.pixels, &metadata, error);
+        (void)load_source(source, 3, &image.pixels, &metadata, &why);
     } else {
         put_bytes(in_directory(name), data, size);
         (void)load_image(in_directory(name), &limits, 3, &image.format, &image.pixels, &metadata,
-                         error);
+                         &why);
     }
     image.reported = metadata.remarks.damage[0] != 0;
     gf_metadata_clear(&metadata);
@@ -276,7 +275,7 @@ typedef struct damage_count {
 
 static void damage_try(const damage_case *kind, const damage_image *intact,
                        const unsigned char *data, size_t size, size_t at, damage_count *count) {
-    damage_image image = damage_read(kind, data, size, &why);
+    damage_image image = damage_read(kind, data, size);
     if (!image.pixels) {
         assert_message(&why, "x.");
         count->refused++;
@@ -321,7 +320,7 @@ static void damage_check(const damage_case *kind) {
     const char *path = test_path("x.%s", kind->extension);
     kind->make(kind, path);
     AUTO(free) unsigned char *data = test_bytes(path, &size);
-    damage_image intact = damage_read(kind, data, size, &why);
+    damage_image intact = damage_read(kind, data, size);
     if (!intact.pixels || intact.reported)
         fail_msg("%s: the intact file: %s", kind->name, why.message);
     unsigned silent = 0;

@@ -31,10 +31,9 @@ static unsigned char *decode_jpeg(const jpeg_file *file) {
 }
 
 static gf_status load_jpeg(const void *data, size_t size, const gf_limits *limits, uint64_t strip,
-                           gf_format *format, unsigned char **pixels, gf_metadata *metadata,
-                           gf_error *error) {
+                           gf_format *format, unsigned char **pixels, gf_metadata *metadata) {
     put_bytes(in_directory("x.jpg"), data, size);
-    return load_image(in_directory("x.jpg"), limits, strip, format, pixels, metadata, error);
+    return load_image(in_directory("x.jpg"), limits, strip, format, pixels, metadata, &why);
 }
 
 static void assert_jpeg_rejected(const jpeg_file *file, const gf_limits *limits, const char *part) {
@@ -115,8 +114,8 @@ TEST(encodes_as_libjpeg) {
                                           channels % 2 == 0};
                 const gf_file_options options = {.write.quality = qualities[q], .force = true};
                 AUTO(free) unsigned char *pixels = random_pixels(&format, channels);
-                assert_ok(save_image(in_directory("o.jpg"), &format, pixels, NULL, &options,
-                                     1 + 3 * q, &why));
+                assert_ok(
+                    save_image(in_directory("o.jpg"), &format, pixels, NULL, &options, 1 + 3 * q));
                 jpeg_file file =
                     encode_with_libjpeg(&format, pixels, qualities[q] ? (int)qualities[q] : 95);
                 assert_bytes(in_directory("o.jpg"), file.data, file.size);
@@ -197,7 +196,7 @@ static void save_with(const char *name, const gf_metadata *metadata) {
     const gf_format format = {8, 8, 3, GF_U8, false};
     AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
-    assert_ok(save_image(in_directory(name), &format, pixels, metadata, &options, 8, &why));
+    assert_ok(save_image(in_directory(name), &format, pixels, metadata, &options, 8));
 }
 
 /* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
@@ -389,8 +388,7 @@ TEST(reports_truncation) {
             gf_format format;
             AUTO(free) unsigned char *pixels;
             const bool complete = !cut[i].progressive && !cut[i].separate && size + 2 >= file.size;
-            const gf_status status =
-                load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL, &why);
+            const gf_status status = load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL);
             if (status != (complete ? GF_OK : GF_FAILED))
                 fail_msg("%zu: %zu of %zu bytes", i, size, file.size);
             if (complete)
@@ -458,7 +456,7 @@ TEST(rejects_missing_scans) {
         unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2);
         AUTO(free) unsigned char *pixels;
         gf_format format;
-        assert_ok(load_jpeg(file.data, file.size, NULL, 4, &format, &pixels, NULL, NULL));
+        assert_ok(load_jpeg(file.data, file.size, NULL, 4, &format, &pixels, NULL));
         for (int scans = 1; scans < 3; scans++) {
             scan = memmem(scan + 2, (size_t)(end - scan) - 2, "\xff\xda", 2);
             assert_non_null(scan);
@@ -483,7 +481,7 @@ TEST(limits_progressive_files) {
     assert_jpeg_rejected(&file, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
                          "the coefficients of a progressive JPEG");
     assert_ok(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128}, 7,
-                        &format, &pixels, NULL, NULL));
+                        &format, &pixels, NULL));
 }
 
 /* CPU seconds that pass with each reading of the clock of a thread. */

@@ -185,10 +185,10 @@ TEST(writes_exact_bytes) {
     assert_writes("b.RAW", &(gf_format){1, 1, 3, GF_U16, false}, deep,
                   TEXT("\x02\x01\xfe\xff\x03\x00"));
     assert_ok(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL,
-                         &raw, 1, &why));
+                         &raw, 1));
     assert_bytes(in_directory("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
     assert_error(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "efgh", NULL,
-                            NULL, 1, &why),
+                            NULL, 1),
                  GF_FAILED, "a.raw: already exists");
     assert_bytes(in_directory("a.raw"), TEXT("abcd"));
 }
@@ -206,8 +206,8 @@ TEST(reads_all_formats_that_it_writes) {
                 const gf_limits limits = {.raw = &raw, .threads = 3};
                 const gf_file_options options = {.force = true};
                 AUTO(free) unsigned char *pixels = random_pixels(&raw.format, channels);
-                assert_ok(save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options,
-                                     300, &why));
+                assert_ok(
+                    save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options, 300));
                 assert_loads(in_directory("x.raw"), &limits, 300, &raw.format, pixels);
             }
 }

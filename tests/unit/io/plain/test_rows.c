@@ -167,21 +167,21 @@ TEST(leaves_the_rest_of_standard_input) {
 
 /* Write packed pixels in three strips from rows with gaps. */
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
-                             uint32_t threads, gf_error *error) {
+                             uint32_t threads) {
     const size_t row = gf_row_bytes(format), stride = row + MARGIN;
     AUTO(free) unsigned char *rows = test_alloc(stride * format->height);
     gf_sink *sink;
-    gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, error);
+    gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, &why);
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(rows + y * stride, pixels + y * row, row);
     const uint64_t strip = format->height / 3 + 1;
     for (uint64_t y = 0; y < format->height && status == GF_OK; y += strip)
         status = sink->ops->write(sink, rows + y * stride, stride,
-                                  format->height - y < strip ? format->height - y : strip, error);
+                                  format->height - y < strip ? format->height - y : strip, &why);
     if (status == GF_OK)
-        status = sink->ops->finish(sink, NULL, error);
+        status = sink->ops->finish(sink, NULL, &why);
     if (status == GF_OK)
-        status = gf_output_commit(sink->output, error);
+        status = gf_output_commit(sink->output, &why);
     if (sink != NULL)
         sink->ops->close(sink);
     return status;
@@ -195,8 +195,7 @@ static void write_all_formats(void) {
         size_t size;
         AUTO(free) unsigned char *file = make_file(format, pixels, &size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-            if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &why) !=
-                GF_OK)
+            if (write_image(in_directory(name_of(format)), format, pixels, threads[t]) != GF_OK)
                 fail_msg("%s", why.message);
             assert_bytes(in_directory(name_of(format)), file, size);
             assert_int_equal(count_files(true), 1);
@@ -284,8 +283,7 @@ static void fill_the_disk(void) {
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
             const gf_format format = {1000, height, 1, GF_U8, false};
             AUTO(free) unsigned char *pixels = random_pixels(&format, 9);
-            const gf_status status =
-                write_image(in_directory("x.pam"), &format, pixels, threads, &why);
+            const gf_status status = write_image(in_directory("x.pam"), &format, pixels, threads);
             if (height * 1000 > 2 << 20) {
                 must(status == GF_FAILED, "written to a full disk");
                 must(strstr(why.message, "x.pam: cannot write: No space left on device") != NULL,

@@ -3,12 +3,11 @@
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-static gf_status load_bytes(const void *data, size_t size, const gf_limits *limits,
-                            gf_error *error) {
+static gf_status load_bytes(const void *data, size_t size, const gf_limits *limits) {
     gf_format format;
     AUTO(free) unsigned char *pixels;
     put_bytes(path(), data, size);
-    return load_image(path(), limits, 4, &format, &pixels, NULL, error);
+    return load_image(path(), limits, 4, &format, &pixels, NULL, &why);
 }
 
 TEST(reports_truncation_everywhere) {
@@ -25,7 +24,7 @@ TEST(reports_truncation_everywhere) {
                                .extra_count = CARRIED};
         png_make(&spec, &file, NULL, NULL);
         for (size_t size = 0; size < file.size; size++)
-            assert_error(load_bytes(file.data, size, NULL, &why), GF_FAILED,
+            assert_error(load_bytes(file.data, size, NULL), GF_FAILED,
                          size == 0  ? "x.png: the file is empty"
                          : size < 8 ? "x.png: unsupported image format"
                                     : "x.png: the PNG ends too early");
@@ -40,7 +39,7 @@ TEST(reports_flipped_bytes) {
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 8; i < file.size; i++) {
         file.data[i] ^= 0x15;
-        if (load_bytes(file.data, file.size, NULL, &why) != GF_OK) {
+        if (load_bytes(file.data, file.size, NULL) != GF_OK) {
             assert_message(&why, "x.png: ");
             failures++;
         }
@@ -66,13 +65,13 @@ TEST(reports_the_damaged_chunk) {
     size_t idat = find(&file, "IDAT");
     size_t trns = find(&file, "tRNS");
     file.data[idat + 20] ^= 1;
-    assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED,
+    assert_error(load_bytes(file.data, file.size, NULL), GF_FAILED,
                  "x.png: the PNG is damaged (IDAT: ");
     file.data[idat + 20] ^= 1;
     file.data[trns + 4] ^= 1;
-    assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED,
+    assert_error(load_bytes(file.data, file.size, NULL), GF_FAILED,
                  "x.png: the PNG is damaged (tRNS: CRC error)");
-    assert_error(load_bytes("Hello, world\n", 13, NULL, &why), GF_FAILED,
+    assert_error(load_bytes("Hello, world\n", 13, NULL), GF_FAILED,
                  "x.png: unsupported image format");
 }
 
@@ -102,7 +101,7 @@ TEST(damaged_metadata_is_reported) {
         put_bytes(in_directory("x.png"), file.data, file.size);
         const char *const in = in_directory("x.png");
         gf_status status = test_run_files(
-            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &why);
+            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options});
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails) {
             assert_message(&why, cases[i].extra.name);
@@ -111,7 +110,7 @@ TEST(damaged_metadata_is_reported) {
         }
         options.write.strip = true;
         status = test_run_files(
-            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &why);
+            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options});
         assert_int_equal(status, GF_OK);
         unlink(in_directory("y.png"));
     }
@@ -122,7 +121,7 @@ TEST(rejects_unknown_critical_chunks) {
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
     AUTO(free) png_bytes file;
     png_make(&spec, &file, NULL, NULL);
-    assert_error(load_bytes(file.data, file.size, NULL, &why), GF_FAILED, "ABCD");
+    assert_error(load_bytes(file.data, file.size, NULL), GF_FAILED, "ABCD");
 }
 
 /* The format requires IHDR as the first chunk. */
@@ -140,8 +139,7 @@ TEST(rejects_chunks_before_the_header) {
             made.data = realloc(made.data, made.size + file.size);
             assert_non_null(made.data);
             memcpy(made.data + made.size, file.data + 8, file.size - 8);
-            assert_int_equal(load_bytes(made.data, made.size + file.size - 8, NULL, &why),
-                             GF_FAILED);
+            assert_int_equal(load_bytes(made.data, made.size + file.size - 8, NULL), GF_FAILED);
             snprintf(wanted, sizeof wanted, "x.png: the PNG is damaged (%s: missing IHDR); ",
                      names[i]);
             assert_message(&why, wanted);
@@ -164,23 +162,23 @@ TEST(limit_errors_name_the_option) {
     png_bytes file;
     memset(text, 'a', sizeof text);
     png_make(&spec, &file, NULL, NULL);
-    assert_ok(load_bytes(file.data, file.size, NULL, &why));
-    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 600}, &why));
-    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 599}, &why), GF_FAILED,
+    assert_ok(load_bytes(file.data, file.size, NULL));
+    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 600}));
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 599}), GF_FAILED,
                  "x.png: 30x20 pixels are over the limit of 599; raise it with --max-pixels");
-    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 2000}, &why));
-    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 1999}, &why), GF_FAILED,
+    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 2000}));
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 1999}), GF_FAILED,
                  "tEXt chunk is over the limit of 1999 bytes; raise it with --max-chunk");
-    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 1000}, &why),
-                 GF_FAILED, "metadata are over the limit of 1000; raise it with --max-memory");
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 1000}), GF_FAILED,
+                 "metadata are over the limit of 1000; raise it with --max-memory");
     free(file.data);
 
     spec.extra_count = 0;
     png_make(&spec, &file, NULL, NULL);
-    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 600}, &why));
-    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 599}, &why), GF_FAILED,
+    assert_ok(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 600}));
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 599}), GF_FAILED,
                  "an interlaced image are over the limit of 599");
-    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 59}, &why), GF_FAILED,
+    assert_error(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 59}), GF_FAILED,
                  "two rows");
     free(file.data);
 }

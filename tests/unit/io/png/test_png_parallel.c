@@ -370,7 +370,7 @@ TEST(own_files) {
         gf_format read;
         for (size_t i = 0; i < size; i++)
             pixels[i] = (unsigned char)(i / 300 + test_below(&random, 1 + i / 50000 % 20));
-        assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50, &why));
+        assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50));
         for (uint32_t threads = 1; threads <= 5; threads++) {
             AUTO(free) unsigned char *got;
             const gf_limits limits = {.threads = threads};
@@ -394,7 +394,7 @@ TEST(segments_of_our_files_are_accepted) {
     size_t got;
     for (size_t i = 0; i < (size_t)WIDTH * HEIGHT; i++)
         pixels[i] = (unsigned char)(i % WIDTH / 20 + test_below(&random, 30));
-    assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 100, &why));
+    assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 100));
     free(pixels);
     gf_input input = {.name = strdup("own.png"), .file = fopen(in_directory("own.png"), "rb")};
     assert_non_null(input.file);

@@ -244,7 +244,7 @@ TEST(forwards_to_files) {
     const size_t row = gf_row_bytes(&format);
     AUTO(free) uint16_t *rows = test_alloc(2 * row * 2);
     gf_metadata metadata = {.count = 0}, read;
-    assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL));
+    assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9));
     gf_source *source = open_source(in_directory("x.ppm"), NULL);
     assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL));
     assert_null(source->codec);
@@ -260,7 +260,7 @@ TEST(forwards_to_files) {
     metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\1\0\0\0\1\0\1", 9);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
-    assert_ok(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL));
+    assert_ok(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200));
     source = open_source(in_directory("x.png"), NULL);
     assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL));
     assert_int_equal(source->metadata.count, 1);
@@ -317,7 +317,7 @@ TEST(reads_parts_of_files) {
         const char *path = in_directory(files[i].name);
         const gf_raw raw = {.format = *format};
         AUTO(free) unsigned char *pixels = random_pixels(format, (unsigned)i);
-        assert_ok(save_image(path, format, pixels, NULL, NULL, format->height, NULL));
+        assert_ok(save_image(path, format, pixels, NULL, NULL, format->height));
         for (int round = 0; round < 12; round++) {
             const gf_limits limits = {.threads = round % 2 ? 4 : 1,
                                       .raw = strcmp(files[i].name, "a.raw") == 0 ? &raw : NULL};
@@ -359,7 +359,7 @@ TEST(ignores_rows_below) {
     AUTO(free) unsigned char *pixels = random_pixels(&format, 3);
     gf_format read;
     size_t size;
-    assert_ok(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL));
+    assert_ok(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300));
     AUTO(free) unsigned char *bytes = test_bytes(in_directory("x.png"), &size);
     put_bytes(in_directory("x.png"), bytes, size - 40000);
     for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
@@ -395,7 +395,7 @@ TEST(rejects_parts_outside) {
     };
     const gf_format format = {10, 8, 1, GF_U8, false};
     AUTO(free) unsigned char *pixels = random_pixels(&format, 1);
-    assert_ok(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL));
+    assert_ok(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_file_options options = {.crop = &cases[i].crop};
         gf_format read;
@@ -446,8 +446,7 @@ static void save_turned(const gf_format *format, const void *pixels, unsigned or
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9);
     gf_metadata_add(&metadata, "eXIf", false, exif, sizeof exif);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
-    assert_ok(
-        save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height, NULL));
+    assert_ok(save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height));
 }
 
 /* Sides of the upright image where row 0 and column 0 of the file are, as EXIF defines them. */
@@ -614,7 +613,7 @@ TEST(rejects_late_orientations) {
                     gf_metadata_add(&metadata, "eXIf", late, data, sizeof data);
                 }
                 assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,
-                                     &(gf_file_options){.force = true}, 20, NULL));
+                                     &(gf_file_options){.force = true}, 20));
                 assert_int_equal(
                     load_image(in_directory("l.png"), &limits, 20, &read, &got, NULL, &why),
                     fails ? GF_FAILED : GF_OK);
@@ -637,7 +636,7 @@ TEST(omits_second_orientations) {
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
     assert_ok(save_image(in_directory("l.png"), &format, pixels, &metadata,
-                         &(gf_file_options){.force = true}, 20, NULL));
+                         &(gf_file_options){.force = true}, 20));
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         AUTO(free) unsigned char *got;
         AUTO(metadata) gf_metadata read;
@@ -701,7 +700,7 @@ TEST(loads_with_a_depth) {
             gf_report report;
             uint64_t outside = 0;
             AUTO(free) void *got;
-            assert_ok(save_image(path, &format, pixels, NULL, &force, 9, NULL));
+            assert_ok(save_image(path, &format, pixels, NULL, &force, 9));
             for (size_t y = 0; y < 7; y++)
                 memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
             part_format.width = 650;

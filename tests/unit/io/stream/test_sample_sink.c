@@ -37,19 +37,19 @@ static void in_child(bool (*run)(void)) {
 }
 
 static gf_status try_file(const char *path, const char *format, const gf_sample_layout *layout,
-                          gf_status (*write)(gf_sample_sink *sink, gf_error *error), uint64_t count,
-                          gf_error *error) {
+                          gf_status (*write)(gf_sample_sink *sink, gf_error *error),
+                          uint64_t count) {
     gf_sample_sink *sink;
-    gf_status status = gf_sample_sink_open(path, &(gf_file_options){.sample_format = format},
-                                           layout, &sink, error);
+    gf_status status =
+        gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, layout, &sink, &why);
     if (status == GF_OK && gf_sample_sink_wants_count(sink))
-        status = gf_sample_sink_count(sink, count, error);
+        status = gf_sample_sink_count(sink, count, &why);
     if (status == GF_OK)
-        status = write(sink, error);
+        status = write(sink, &why);
     if (status == GF_OK)
-        status = gf_sample_sink_finish(sink, error);
+        status = gf_sample_sink_finish(sink, &why);
     if (status == GF_OK)
-        status = gf_output_commit(gf_sample_sink_output(sink), error);
+        status = gf_output_commit(gf_sample_sink_output(sink), &why);
     gf_sample_sink_close(sink);
     return status;
 }
@@ -89,13 +89,13 @@ TEST(writes_into_a_pipe) {
 static bool many_to_standard_output(void) {
     const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
-           try_file("-", "npy", &rgb16, write_many, MANY, &why) == GF_OK;
+           try_file("-", "npy", &rgb16, write_many, MANY) == GF_OK;
 }
 
 static bool few_to_standard_output(void) {
     const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
-           try_file("-", NULL, &grey8, write_grey8, 4, &why) == GF_OK;
+           try_file("-", NULL, &grey8, write_grey8, 4) == GF_OK;
 }
 
 TEST(writes_standard_output) {
@@ -116,10 +116,10 @@ static bool to_a_terminal(void) {
     if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 ||
         dup2(open(ptsname(terminal), O_RDWR | O_NOCTTY), STDOUT_FILENO) < 0)
         return true; /* no terminals available */
-    return try_file("-", "npy", &grey8, write_grey8, 4, &why) == GF_USAGE &&
+    return try_file("-", "npy", &grey8, write_grey8, 4) == GF_USAGE &&
            strstr(why.message, "standard output is a terminal") != NULL &&
-           try_file("-", "csv", &grey8, write_grey8, 4, &why) == GF_OK &&
-           try_file("-", "json", &grey8, write_grey8, 4, &why) == GF_OK;
+           try_file("-", "csv", &grey8, write_grey8, 4) == GF_OK &&
+           try_file("-", "json", &grey8, write_grey8, 4) == GF_OK;
 }
 
 TEST(writes_only_text_to_a_terminal) {
@@ -215,7 +215,7 @@ static bool past_a_limit(void) {
     const struct rlimit limit = {60, 60};
     bool ok = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
     for (size_t k = 0; k < 3 && ok; k++)
-        ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4, &why) == GF_FAILED &&
+        ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4) == GF_FAILED &&
              strstr(why.message, "/a: cannot write: File too large") != NULL;
     return ok;
 }

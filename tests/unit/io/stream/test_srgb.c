@@ -132,13 +132,12 @@ static size_t make_profile(unsigned char profile[PROFILE_BYTES], const char *typ
 }
 
 /* Check an image with one item, or with a second one. */
-static gf_status check_items(const char *name, const void *data, size_t size, const char *second,
-                             gf_error *error) {
+static gf_status check_items(const char *name, const void *data, size_t size, const char *second) {
     AUTO(metadata) gf_metadata metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, name, false, data, size);
     if (second)
         gf_metadata_add(&metadata, second, false, "", 1);
-    return gf_srgb_check(&metadata, "x.png", error);
+    return gf_srgb_check(&metadata, "x.png", &why);
 }
 
 TEST(reads_descriptions_of_profiles) {
@@ -161,7 +160,7 @@ TEST(reads_descriptions_of_profiles) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t t = 0; t < 2; t++) {
             const size_t size = make_profile(profile, types[t], cases[i].text);
-            const gf_status status = check_items(GF_ITEM_ICC, profile, size, NULL, &why);
+            const gf_status status = check_items(GF_ITEM_ICC, profile, size, NULL);
             assert_int_equal(status == GF_OK, cases[i].is_srgb);
             if (status)
                 assert_string_equal(why.message,
@@ -169,7 +168,7 @@ TEST(reads_descriptions_of_profiles) {
                                     "or remove --linear");
         }
     make_profile(profile, "text", "sRGB");
-    assert_int_equal(check_items(GF_ITEM_ICC, profile, PROFILE_BYTES, NULL, &why), GF_FAILED);
+    assert_int_equal(check_items(GF_ITEM_ICC, profile, PROFILE_BYTES, NULL), GF_FAILED);
 }
 
 /* The curve decides, not the description alone. */
@@ -245,8 +244,7 @@ TEST(reads_curves_of_profiles) {
             put_big32(profile + 136, CURVE);
             put_big32(profile + 140, cases[i].size);
             memcpy(profile + CURVE, cases[i].curve, cases[i].size);
-            const gf_status status =
-                check_items(GF_ITEM_ICC, profile, CURVE + cases[i].size, NULL, NULL);
+            const gf_status status = check_items(GF_ITEM_ICC, profile, CURVE + cases[i].size, NULL);
             if ((status == GF_OK) != cases[i].is_srgb)
                 fail_msg("curve %zu", i);
         }
@@ -260,7 +258,7 @@ TEST(survives_damaged_profiles) {
         for (size_t cut = 0; cut < size; cut++) {
             AUTO(free) unsigned char *part = test_alloc(cut ? cut : 1);
             memcpy(part, profile, cut);
-            assert_int_equal(check_items(GF_ITEM_ICC, part, cut, NULL, NULL), GF_FAILED);
+            assert_int_equal(check_items(GF_ITEM_ICC, part, cut, NULL), GF_FAILED);
         }
         for (size_t at = 128; at < size; at++)
             for (int k = 0; k < 8; k++) {
@@ -269,7 +267,7 @@ TEST(survives_damaged_profiles) {
                 copy[at] = (unsigned char)(copy[at] ^ 1u << k);
                 if (at % 4 == 0) /* the highest byte of a number */
                     memset(copy + at, 0xff, size - at < 4 ? size - at : 4);
-                (void)check_items(GF_ITEM_ICC, copy, size, NULL, NULL);
+                (void)check_items(GF_ITEM_ICC, copy, size, NULL);
             }
     }
 }
@@ -297,7 +295,7 @@ TEST(reads_chunks_about_colour) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_status status =
-            check_items(cases[i].name, cases[i].data, cases[i].size, cases[i].second, &why);
+            check_items(cases[i].name, cases[i].data, cases[i].size, cases[i].second);
         assert_int_equal(status, cases[i].what ? GF_FAILED : GF_OK);
         if (status)
             assert_message(&why, cases[i].what);

@@ -154,8 +154,7 @@ TEST(simd_levels_write_the_same_bytes) {
             if (isa && !gf_isa_available((gf_isa)isa))
                 continue;
             assert_ok(gf_output_open(in_directory("part"), &replacing, false, &output, &why));
-            assert_ok(
-                open_encoder(&format, "balanced", (gf_isa)isa, 2, 1 << 28, output, &sink, &why));
+            assert_ok(open_encoder(&format, "balanced", (gf_isa)isa, 2, 1 << 28, output, &sink));
             assert_ok(sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &why));
             assert_ok(sink->ops->finish(sink, NULL, &why));
             assert_ok(gf_output_commit(sink->output, &why));

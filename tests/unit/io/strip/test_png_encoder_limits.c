@@ -57,7 +57,7 @@ TEST(limits_the_threads_by_memory) {
         gf_sink *sink = NULL;
         uint32_t threads;
         assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
-        assert_ok(open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, max, output, &sink, &why));
+        assert_ok(open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, max, output, &sink));
         assert_in_range(sink->memory, 0, max / 2);
         threads = sink->threads;
         assert_in_range(threads, before, 8);
@@ -78,19 +78,19 @@ TEST(wide_rows_are_counted) {
         gf_output *output;
         gf_sink *sink = NULL;
         assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
-        assert_ok(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32, output,
-                               &sink, &why));
+        assert_ok(
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32, output, &sink));
         used[i] = sink->memory;
         sink->ops->close(sink);
         sink = NULL;
         assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
-        assert_ok(open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i], output, &sink, &why));
+        assert_ok(open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i], output, &sink));
         assert_int_equal(sink->threads, 0);
         sink->ops->close(sink);
         sink = NULL;
         assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
         assert_int_equal(
-            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i] - 1, output, &sink, &why),
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i] - 1, output, &sink),
             GF_FAILED);
         assert_null(sink);
         assert_non_null(strstr(why.message, "for the encoder"));
@@ -108,9 +108,9 @@ TEST(failed_allocations_are_reported) {
         gf_output *output;
         gf_sink *sink = NULL;
         assert_ok(gf_output_open(in_directory("never"), &replacing, false, &output, &why));
-        assert_int_equal(open_encoder(&format, "fast", GF_ISA_PORTABLE, threads, UINT64_MAX, output,
-                                      &sink, &why),
-                         GF_FAILED);
+        assert_int_equal(
+            open_encoder(&format, "fast", GF_ISA_PORTABLE, threads, UINT64_MAX, output, &sink),
+            GF_FAILED);
         assert_null(sink);
         assert_message(&why, "never: ");
         assert_message(&why, "memory");

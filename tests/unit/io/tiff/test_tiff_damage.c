@@ -83,12 +83,12 @@ typedef struct damage_image {
     char damage[192];
 } damage_image;
 
-static damage_image read_file(gf_limits limits, gf_error *error) {
+static damage_image read_file(gf_limits limits) {
     damage_image image = {0};
     AUTO(metadata) gf_metadata metadata = {0};
     limits.no_sandbox = true;
     (void)load_image(in_directory("x.tif"), &limits, 3, &image.format, &image.pixels, &metadata,
-                     error);
+                     &why);
     memcpy(image.damage, metadata.remarks.damage, sizeof image.damage);
     return image;
 }
@@ -172,8 +172,8 @@ static bool write_case(const damage_case *kind, uint32_t width, uint32_t height)
         const gf_format format = {width, height, kind->samples, kind->bits == 8 ? GF_U8 : GF_U16,
                                   false};
         assert_ok(save_image(in_directory("x.tif"), &format, samples, NULL,
-                             &(gf_file_options){.write.tiff_compression = "zstd", .force = true}, 5,
-                             &why));
+                             &(gf_file_options){.write.tiff_compression = "zstd", .force = true},
+                             5));
         free(samples);
         return true;
     }
@@ -212,9 +212,8 @@ typedef struct damage_count {
 
 /* Read the changed file. The result is the same for any number of threads. */
 static void damage_try(const damage_image *intact, size_t at, damage_count *count) {
-    gf_error other_error = {0};
-    damage_image image = read_file((gf_limits){0}, &why);
-    damage_image other = read_file((gf_limits){.threads = 3, .segment = 100}, &other_error);
+    damage_image other = read_file((gf_limits){.threads = 3, .segment = 100});
+    damage_image image = read_file((gf_limits){0});
     assert_int_equal(!image.pixels, !other.pixels);
     assert_string_equal(image.damage, other.damage);
     if (!image.pixels)
@@ -272,7 +271,7 @@ TEST(notices_damage_in_every_compression) {
         if (!write_case(&cases[i], 37, 29))
             continue;
         AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
-        damage_image intact = read_file((gf_limits){0}, &why);
+        damage_image intact = read_file((gf_limits){0});
         if (!intact.pixels || intact.damage[0])
             fail_msg("%s: the intact file: %s%s", cases[i].name, why.message, intact.damage);
         for (int how = 0; how < KINDS; how++) {
@@ -321,14 +320,14 @@ static void write_fax(uint16_t compression, uint32_t options, uint32_t rows_per_
  * that --strict fails. */
 static void assert_damage(const char *message, bool read) {
     for (uint32_t threads = 1; threads <= 3; threads++) {
-        damage_image image = read_file((gf_limits){.threads = threads, .segment = 100}, &why);
+        damage_image image = read_file((gf_limits){.threads = threads, .segment = 100});
         if (!read || !image.pixels)
             assert_message(&why, message);
         else if (!strstr(image.damage, message))
             fail_msg("'%s' is not in '%s'", message, image.damage);
         assert_int_equal(read, image.pixels != NULL);
         free(image.pixels);
-        image = read_file((gf_limits){.threads = threads, .segment = 100, .strict = true}, &why);
+        image = read_file((gf_limits){.threads = threads, .segment = 100, .strict = true});
         assert_null(image.pixels);
         assert_message(&why, message);
     }
@@ -350,14 +349,14 @@ TEST(counts_missing_rows_of_a_fax) {
             const uint32_t rows = FAX_ROWS + missing;
             char text[80];
             write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
-            damage_image intact = read_file((gf_limits){0}, &why), image;
+            damage_image intact = read_file((gf_limits){0}), image;
             patch_entry(TIFFTAG_IMAGELENGTH, TIFFTAG_IMAGELENGTH, 1, rows);
             patch_entry(TIFFTAG_ROWSPERSTRIP, TIFFTAG_ROWSPERSTRIP, 1, rows);
             snprintf(text, sizeof text, "%u of %u rows of the fax are damaged", missing, rows);
             if (missing > FAX_ROWS)
                 snprintf(text, sizeof text, "rows of the fax are not readable");
             assert_damage(text, missing <= FAX_ROWS);
-            image = read_file((gf_limits){0}, &why);
+            image = read_file((gf_limits){0});
             for (uint32_t k = 0; image.pixels && k < rows * FAX_WIDTH; k++)
                 assert_int_equal(image.pixels[k],
                                  k < FAX_ROWS * FAX_WIDTH ? intact.pixels[k] : 255);
@@ -431,7 +430,7 @@ TEST(reads_a_fax_without_ends_of_lines) {
     size_t size;
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
         write_fax(COMPRESSION_CCITTFAX3, 0, strip);
-        damage_image intact = read_file((gf_limits){0}, &why), image;
+        damage_image intact = read_file((gf_limits){0}), image;
         AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         TIFF *tiff = TIFFOpen(in_directory("x.tif"), "r");
         assert_non_null(tiff);
@@ -442,7 +441,7 @@ TEST(reads_a_fax_without_ends_of_lines) {
         TIFFClose(tiff);
         put_bytes(in_directory("x.tif"), data, size);
         for (uint32_t threads = 1; threads <= 3; threads++) {
-            image = read_file((gf_limits){.threads = threads, .segment = 100}, &why);
+            image = read_file((gf_limits){.threads = threads, .segment = 100});
             assert_non_null(image.pixels);
             assert_string_equal(image.damage, "");
             assert_true(same_pixels(&image, &intact));
@@ -464,7 +463,7 @@ TEST(refuses_incomplete_tables) {
         AUTO(free) unsigned char *data = test_bytes(in_directory("x.tif"), &size);
         const uint32_t value = little(entry_of(data, tags[i]) + 8, 4);
         patch_entry(tags[i], tags[i], 3, value);
-        damage_image image = read_file((gf_limits){0}, &why);
+        damage_image image = read_file((gf_limits){0});
         assert_non_null(image.pixels);
         free(image.pixels);
         patch_entry(tags[i], tags[i], 2, value);
@@ -494,9 +493,9 @@ TEST(guesses_colours) {
         }
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++) {
         write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
-        damage_image known = read_file((gf_limits){0}, &why), guessed;
+        damage_image known = read_file((gf_limits){0}), guessed;
         patch_entry(TIFFTAG_PHOTOMETRIC, UNKNOWN, 1, 1);
-        guessed = read_file((gf_limits){0}, &why);
+        guessed = read_file((gf_limits){0});
         assert_true(same_pixels(&known, &guessed));
         free(known.pixels);
         free(guessed.pixels);
@@ -521,7 +520,7 @@ TEST(decodes_rare_codecs_by_option) {
         if (!write_case(&kind, 16, 8))
             continue;
         assert_refused(NULL, "is decoded only with --no-sandbox");
-        damage_image image = read_file((gf_limits){0}, &why);
+        damage_image image = read_file((gf_limits){0});
         assert_non_null(image.pixels);
         free(image.pixels);
     }
@@ -550,7 +549,7 @@ TEST(refuses_tiles_far_larger_than_the_image) {
             assert_refused(NULL, "tiles far larger than the image");
             continue;
         }
-        damage_image image = read_file((gf_limits){0}, &why); /* sparse */
+        damage_image image = read_file((gf_limits){0}); /* sparse */
         if (!image.pixels)
             fail_msg("%s", why.message);
         free(image.pixels);
@@ -584,7 +583,7 @@ TEST(limits_the_time_of_decoding) {
     tiff_put(in_directory("x.tif"), &spec);
     clock_step = 20;
     for (uint32_t seconds = 19; seconds <= 60; seconds += 41) {
-        damage_image image = read_file((gf_limits){.max_seconds = seconds, .segment = 1}, &why);
+        damage_image image = read_file((gf_limits){.max_seconds = seconds, .segment = 1});
         assert_int_equal(seconds == 60, image.pixels != NULL);
         free(image.pixels);
     }

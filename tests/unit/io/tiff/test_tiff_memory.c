@@ -74,20 +74,20 @@ typedef struct contents {
     unsigned char pixels[BYTES];
 } contents;
 
-static gf_status read_contents(const char *path, contents *found, gf_error *error) {
+static gf_status read_contents(const char *path, contents *found) {
     const gf_limits limits = {.threads = 1};
     gf_source *source;
     memset(found, 0, sizeof *found);
-    gf_status status = gf_source_open(path, &limits, &source, error);
+    gf_status status = gf_source_open(path, &limits, &source, &why);
     if (status)
         return status;
     found->format = source->format;
     found->pages = source->pages;
     assert_true(gf_row_bytes(&source->format) * source->format.height <= BYTES);
     status = source->ops->read(source, found->pixels, gf_row_bytes(&source->format),
-                               source->format.height, error);
+                               source->format.height, &why);
     if (!status)
-        status = source->ops->finish(source, error);
+        status = source->ops->finish(source, &why);
     source->ops->close(source);
     return status;
 }
@@ -95,12 +95,12 @@ static gf_status read_contents(const char *path, contents *found, gf_error *erro
 /* Read a file with every single allocation failing. */
 static void check_reading(const char *path, const char *name) {
     static contents expected, found;
-    if (read_contents(path, &expected, &why))
+    if (read_contents(path, &expected))
         fail_msg("%s: %s", name, why.message);
     for (uint64_t n = 1, failed = 1; failed; n++) {
         why.message[0] = '\0';
         start_failing(n);
-        const gf_status status = read_contents(path, &found, &why);
+        const gf_status status = read_contents(path, &found);
         failed = stop_failing();
         if (status)
             assert_true(failed && why.message[0]);
@@ -164,7 +164,7 @@ TEST(counts_the_images_of_a_stack_or_fails) {
     spec.compression = COMPRESSION_NONE;
     write_file(path, &spec, "ImageJ=1\nimages=3\n");
     assert_int_equal(truncate(path, 4096), 0);
-    assert_ok(read_contents(path, &found, &why));
+    assert_ok(read_contents(path, &found));
     assert_int_equal(found.pages, 3);
     check_reading(path, "stack");
 }
@@ -172,17 +172,17 @@ TEST(counts_the_images_of_a_stack_or_fails) {
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
-                             const gf_file_options *options, gf_error *error) {
+                             const gf_file_options *options) {
     const gf_metadata metadata = {0};
     gf_sink *sink;
-    gf_status status = gf_sink_open(path, format, &metadata, options, 1, &sink, error);
+    gf_status status = gf_sink_open(path, format, &metadata, options, 1, &sink, &why);
     if (status)
         return status;
-    status = sink->ops->write(sink, pixels, gf_row_bytes(format), format->height, error);
+    status = sink->ops->write(sink, pixels, gf_row_bytes(format), format->height, &why);
     if (!status)
-        status = sink->ops->finish(sink, &metadata, error);
+        status = sink->ops->finish(sink, &metadata, &why);
     if (!status)
-        status = gf_output_commit(sink->output, error);
+        status = gf_output_commit(sink->output, &why);
     sink->ops->close(sink);
     return status;
 }
@@ -199,15 +199,14 @@ TEST(writes_or_fails) {
             static contents found;
             put_bytes(in_directory("x.tif"), "old", 3);
             start_failing(n);
-            const gf_status status =
-                write_image(in_directory("x.tif"), &format, pixels, &options, &why);
+            const gf_status status = write_image(in_directory("x.tif"), &format, pixels, &options);
             failed = stop_failing();
             assert_int_equal(count_files(false), 1);
             if (status) {
                 assert_true(failed && why.message[0]);
                 assert_bytes(in_directory("x.tif"), "old", 3);
             } else {
-                assert_ok(read_contents(in_directory("x.tif"), &found, &why));
+                assert_ok(read_contents(in_directory("x.tif"), &found));
                 assert_memory_equal(found.pixels, pixels, gf_row_bytes(&format) * format.height);
             }
         }

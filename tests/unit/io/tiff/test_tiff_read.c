@@ -355,12 +355,10 @@ TEST(keeps_associated_alpha) {
         gf_report report;
         assert_error(
             test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.png"),
-                                         &options, .report = &report},
-                           &why),
+                                         &options, .report = &report}),
             GF_FAILED, "PNG does not support the associated (premultiplied) alpha");
         assert_ok(test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.raw"),
-                                               &options, .report = &report},
-                                 &why));
+                                               &options, .report = &report}));
         assert_int_equal(report.pages, 1);
     }
 }
@@ -383,7 +381,7 @@ TEST(reads_ranges) {
             bool possible;
             assert_ok(test_rows_possible(
                 &(test_files){engine, filter, settings, &in, i ? in_directory("y.pam") : NULL},
-                &format, &possible, NULL));
+                &format, &possible));
             assert_int_equal(possible, i == 0 || extra != EXTRASAMPLE_ASSOCALPHA);
         }
     }

@@ -61,12 +61,12 @@ typedef struct how {
     const gf_metadata *metadata, *late; /* at the start and at the end */
 } how;
 
-static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink, gf_error *error) {
+static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink) {
     static const gf_file_options replacing = {.force = true};
     gf_output *output;
     gf_metadata none = {0};
     assert_ok(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing, false,
-                             &output, error));
+                             &output, &why));
     const gf_sink_setup setup = {.output = output,
                                  .format = format,
                                  .metadata = h->metadata ? h->metadata : &none,
@@ -74,7 +74,7 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
                                  .max_memory = h->max_memory ? h->max_memory : 1 << 30,
                                  .classic_max = h->classic_max,
                                  .threads = h->threads ? h->threads : 1};
-    return gf_tiff_codec.open_sink(&setup, sink, error);
+    return gf_tiff_codec.open_sink(&setup, sink, &why);
 }
 
 /* Write x.tif. */
@@ -82,7 +82,7 @@ static void encode(const gf_format *format, const unsigned char *pixels, const h
     const size_t row = gf_row_bytes(format);
     const uint64_t rows = h->rows ? h->rows : format->height;
     gf_sink *sink;
-    assert_ok(open_sink(format, h, &sink, &why));
+    assert_ok(open_sink(format, h, &sink));
     assert_int_equal(sink->counts_clipped, format->type != GF_F32);
     assert_true(sink->memory <= (h->max_memory ? h->max_memory : 1 << 30));
     if (h->shrink) {
@@ -432,7 +432,7 @@ TEST(pages_are_linked) {
         {31, 41, 3, GF_U8, false}, {7, 9, 1, GF_U16, false}, {1, 1, 4, GF_F32, true}};
     for (int big = 0; big < 2; big++) {
         gf_sink *sink;
-        assert_ok(open_sink(&formats[0], &(how){.classic_max = big ? 1 : 0}, &sink, &why));
+        assert_ok(open_sink(&formats[0], &(how){.classic_max = big ? 1 : 0}, &sink));
         for (int i = 0; i < 3; i++) {
             const size_t row = gf_row_bytes(&formats[i]);
             AUTO(free) unsigned char *pixels = draw(&formats[i], 0, (uint64_t)i);
@@ -466,7 +466,7 @@ TEST(many_pages_exceed_the_memory) {
     add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
     const gf_file_options options = {.max_memory = 900000};
     const how h = {.metadata = &items, .max_memory = options.max_memory};
-    assert_ok(open_sink(&format, &h, &sink, &why));
+    assert_ok(open_sink(&format, &h, &sink));
     gf_status status = GF_OK;
     int pages = 0;
     for (; pages < 9 && !status; pages++) {
@@ -539,7 +539,7 @@ TEST(resolutions_are_fractions) {
 static void expect_failure(const how *h, const gf_format *format, gf_status status,
                            const char *text) {
     gf_sink *sink = NULL;
-    assert_int_equal(open_sink(format, h, &sink, &why), status);
+    assert_int_equal(open_sink(format, h, &sink), status);
     assert_null(sink);
     if (!strstr(why.message, text))
         fail_msg("%s", why.message);
@@ -559,7 +559,7 @@ TEST(held_files_fit_the_memory) {
         AUTO(free) unsigned char *pixels = draw(&format, 0, 1);
         gf_sink *sink = NULL;
         const uint64_t before = allocated();
-        assert_ok(open_sink(&format, &(how){.compression = "none", .pipe = true}, &sink, NULL));
+        assert_ok(open_sink(&format, &(how){.compression = "none", .pipe = true}, &sink));
         assert_ok(sink->ops->write(sink, pixels, 4096, height, NULL));
         assert_true(allocated() <= before + sink->memory + OTHER_BYTES);
         assert_ok(sink->ops->finish(sink, NULL, NULL));
@@ -606,14 +606,13 @@ TEST(failures_are_reported) {
                    "cannot write zstd; use --tiff-compression deflate or none");
     gf_libtiff = saved;
     gf_libtiff.TIFFClientOpenExt = never_opened;
-    assert_ok(open_sink(&format, &(how){.compression = "lzw", .threads = 2}, &sink, &why));
+    assert_ok(open_sink(&format, &(how){.compression = "lzw", .threads = 2}, &sink));
     assert_error(sink->ops->write(sink, pixels, 900, 400, &why), GF_FAILED, "out of memory");
     sink->ops->close(sink);
     gf_libtiff = saved;
     gf_libtiff.TIFFWriteEncodedStrip = never_written;
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        assert_ok(
-            open_sink(&format, &(how){.compression = "lzw", .threads = threads}, &sink, &why));
+        assert_ok(open_sink(&format, &(how){.compression = "lzw", .threads = threads}, &sink));
         assert_error(sink->ops->write(sink, pixels, 900, 400, &why), GF_FAILED,
                      "x.tif: libtiff cannot compress it (no luck); use");
         sink->ops->close(sink);
