@@ -23,6 +23,8 @@ const char *const *gf_compressions(void) {
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
+static const unsigned char idat_name[4] = {'I', 'D', 'A', 'T'};
+
 static gf_status chunk_write(gf_output *output, const char *name, const void *data, size_t size,
                              gf_error *error) {
     unsigned char head[8], tail[4];
@@ -67,7 +69,7 @@ void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]) {
 static gf_status idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                             gf_error *error) {
     gf_put_big32(data - 8, (uint32_t)size);
-    memcpy(data - 4, "IDAT", 4);
+    memcpy(data - 4, idat_name, 4);
     gf_put_big32(data + size, crc);
     return gf_output_write(output, data - 8, size + 12, error);
 }
@@ -79,7 +81,7 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
     while (size && !status) {
         const size_t part = size < max ? size : max;
         unsigned char saved[4];
-        memcpy(data - 4, "IDAT", 4);
+        memcpy(data - 4, idat_name, 4);
         memcpy(saved, data + part, 4);
         status = idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
         memcpy(data + part, saved, 4);
@@ -107,13 +109,14 @@ static unsigned char *strip_chunk_data(const gf_encoder_slot *s) {
 }
 
 static bool strip_encode(gf_encoder_slot *s, gf_png_scratch *scratch) {
+    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* window of 32 KiB; fastest level */
     s->strip.out = s->out + HEAD_BYTES;
     const bool encoded = gf_png_strip_encode(scratch, &s->strip);
     unsigned char *const data = strip_chunk_data(s);
     const size_t size = (size_t)(s->strip.out - data) + s->strip.size;
     if (s->first)
-        memcpy(data, "\x78\x01", 2); /* window of 32 KiB; fastest level */
-    memcpy(data - 4, "IDAT", 4);
+        memcpy(data, zlib_head, sizeof zlib_head);
+    memcpy(data - 4, idat_name, 4);
     if (encoded && size <= GF_PNG_IDAT_MAX)
         s->crc = crc32_gzip_refl(0, data - 4, 4 + size);
     return encoded;
