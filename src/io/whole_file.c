@@ -93,11 +93,13 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     if (!path || !format || !pixels || !pixels->data)
         return gf_fail(error, GF_USAGE, "gf_save_file: an argument is NULL");
     gf_format stored = *format;
-    gf_status status = gf_check_options(NULL, options, error);
+    gf_status status;
+    if ((status = gf_check_options(NULL, options, error)) ||
+        (status = gf_format_check(format, "memory", error)) ||
+        (status = gf_pixels_check("memory", "image", format, *pixels, error)))
+        return status;
     stored.type = gf_depth_type(options->write.depth, format->type);
-    if (status || (status = gf_format_check(format, "memory", error)) ||
-        (status = gf_pixels_check("memory", "image", format, *pixels, error)) ||
-        (status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error)))
+    if ((status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error)))
         return status;
     if (!(status = gf_convert_sink(&sink, format, &stored, false, false, error)) &&
         !(status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error)) &&
