@@ -41,6 +41,7 @@ FAST = {
     "src/io/png/read.c": ["test_png", "test_png_broken", "test_png_decode"],
     "src/io/flate/inflate.c": ["test_inflate_header", "test_inflate"],
     "src/io/flate/inflate_simd.c": ["test_inflate"],
+    "src/io/png/idat.c": ["test_png_decode", "test_png_broken_stream"],
     "src/io/png/inflate.c": ["test_png_decode", "test_png_broken_stream"],
     "src/io/png/parallel.c": ["test_png_parallel"],
     "src/io/flate/deflate_simd.c": ["test_deflate"],
