@@ -134,12 +134,12 @@ static gf_status batch_choose_one(batch_run *run, const gf_cli_input *input, gf_
             return gf_set_error(error, GF_FAILED, "%s: is a %s", path,
                                 exists ? "directory" : "dangling symbolic link");
     }
-    *skip = options->resume && gf_cli_is_finished(&input->existing, input);
+    *skip = options->resume && gf_cli_is_finished(input);
     if (*skip)
         return GF_OK;
     /* As for a single image, --force also replaces files created while the batch runs. */
-    item->replace = options->files.force || (options->resume && input->existing.exists);
-    if (input->existing.exists && !item->replace) {
+    item->replace = options->files.force || (options->resume && input->existing);
+    if (input->existing && !item->replace) {
         gf_set_error(error, GF_FAILED, "%s: already exists", path);
         error->cause = EEXIST;
         return GF_FAILED;
@@ -206,12 +206,6 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Implement gf_cli_shared_batch.cost: the file size. */
-static uint64_t batch_cost(void *context, uint64_t item) {
-    const batch_run *run = context;
-    return run->inputs.list[item].bytes;
-}
-
 /* Implement gf_file_options.progress. Several threads call it, each for its own item. */
 static bool batch_on_progress(void *context, const gf_progress *now) {
     batch_run *run = context;
@@ -219,7 +213,7 @@ static bool batch_on_progress(void *context, const gf_progress *now) {
     pthread_mutex_lock(&run->lock);
     const double more = (double)part - (double)run->parts[now->item];
     run->parts[now->item] = part;
-    run->progress.running += more * (double)batch_cost(run, now->item);
+    run->progress.running += more * (double)run->inputs.list[now->item].bytes;
     run->progress.pixels_running += more * (double)now->in.width * (double)now->in.height;
     gf_cli_progress_draw(&run->progress);
     pthread_mutex_unlock(&run->lock);
@@ -345,19 +339,18 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     if (status)
         batch_name_file(item, finished->error, &error);
     /* With --resume, another process may have finished the output since this run started. */
-    const gf_cli_state now = status && run->options->resume ? gf_cli_file_state(input->out)
-                                                            : (gf_cli_state){.exists = false};
+    const bool finished_elsewhere = status && run->options->resume && gf_cli_is_finished(input);
     if (!status)
         status = batch_print(run, &one, &finished->text, &error);
     gf_cli_report_failure(item->in, report);
     /* Replace the completed fraction of the item by the whole item. */
     const double part = run->parts ? (double)run->parts[finished->item] : 0;
-    const double bytes = (double)batch_cost(run, finished->item);
+    const double bytes = (double)input->bytes;
     progress->running -= part * bytes;
     progress->pixels_running -= part * (double)report->in.width * (double)report->in.height;
     progress->done += bytes;
     progress->ended++;
-    if (gf_cli_is_finished(&now, input)) {
+    if (finished_elsewhere) {
         run->skipped++;
     } else if (status) {
         batch_fail_item(run, input, &error);
@@ -429,11 +422,6 @@ static void batch_summarise(const batch_run *run) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Implement gf_cli_shared_batch.tick, in the thread of batch_report. */
-static void batch_tick(void *context) {
-    gf_cli_progress_draw(&((batch_run *)context)->progress);
-}
-
 /* Run the items on all ranks. status: the status of rank 0 so far. */
 static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *error) {
     gf_batch_options options = {.engine = run->options->engine, .done = batch_done, .context = run};
@@ -456,10 +444,10 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
                                             .setup = &run->screen,
                                             .setup_size = sizeof run->screen,
                                             .context = run,
-                                            .cost = batch_cost,
+                                            .inputs = run->inputs.list,
+                                            .progress = &run->progress,
                                             .render = batch_render,
-                                            .report = batch_report,
-                                            .tick = batch_tick};
+                                            .report = batch_report};
         return gf_mpi_run_batch(&shared, status, error);
     }
     /* Without this memory, the bar advances per file. */

@@ -159,13 +159,6 @@ gf_status gf_cli_inspect(const gf_filter *filter, const gf_settings *settings,
 /* ---- inputs of a command (inputs.c) -----------------------------------------------------------
  */
 
-/* State of a path. */
-typedef struct gf_cli_state {
-    bool exists;          /* a regular file exists; the other members are valid */
-    bool empty;           /* as a power failure may leave it */
-    struct timespec time; /* last modification */
-} gf_cli_state;
-
 typedef struct gf_cli_input {
     char *path;
     size_t relative; /* offset in path of the part that is appended to --out-dir: the base name,
@@ -173,9 +166,9 @@ typedef struct gf_cli_input {
     uint64_t bytes;  /* file size; 0: unknown */
     struct timespec time; /* last modification; 0: unknown */
     /* Set by gf_cli_outputs_name. NULL: no output. */
-    char *out;             /* path of the output */
-    char *real;            /* its canonical path, without symbolic links */
-    gf_cli_state existing; /* its state before the batch */
+    char *out;     /* path of the output */
+    char *real;    /* its canonical path, without symbolic links */
+    bool existing; /* a regular file with this name existed before the batch */
 } gf_cli_input;
 
 typedef struct gf_cli_inputs {
@@ -204,20 +197,14 @@ void gf_cli_inputs_free(gf_cli_inputs *inputs);
 
 /* ---- outputs of a batch (outputs.c) ---------------------------------------------------------- */
 
-/* Make the output name for an input with this base name and index (from 1). format: --format, or
- * NULL. GF_USAGE if the template is invalid. The caller frees *name. */
-gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
-                               uint64_t index, char **name, gf_error *error);
-
 /* Name an output for each input by --out-dir, --name and --format. GF_USAGE if two inputs have the
  * same output, also through symbolic links; if an output would replace the input of another; with
  * --resume, if an output is its own input. */
 gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf_error *error);
 
-/* Return the state of a path. */
-gf_cli_state gf_cli_file_state(const char *path);
-/* Return whether an output is newer than its input and not empty. */
-bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input);
+/* Return whether the output of an input is newer than it, and not empty, as a power failure may
+ * leave it. */
+bool gf_cli_is_finished(const gf_cli_input *input);
 
 /* ---- directories ----------------------------------------------------------------------------- */
 

@@ -45,8 +45,10 @@ static bool template_put_word(FILE *file, const char *word, size_t length, const
     return true;
 }
 
-gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
-                               uint64_t index, char **name, gf_error *error) {
+/* Make the output name for an input with this base name and index (from 1). format: --format, or
+ * NULL. GF_USAGE if the template is invalid. The caller frees *name. */
+static gf_status outputs_fill_template(const char *template, const char *base, const char *format,
+                                       uint64_t index, char **name, gf_error *error) {
     bool valid = *template;
     size_t size;
     *name = NULL;
@@ -116,9 +118,10 @@ static gf_status outputs_name_one(const gf_cli_line *line, gf_cli_input *input, 
     const char *format = line->options.files.write.format;
     const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
+    struct stat info;
     char *name;
     const gf_status status =
-        gf_cli_template_fill(line->options.name, base, format, index, &name, error);
+        outputs_fill_template(line->options.name, base, format, index, &name, error);
     if (status)
         return status;
     gf_codec_info known;
@@ -141,20 +144,14 @@ static gf_status outputs_name_one(const gf_cli_line *line, gf_cli_input *input, 
     input->real = input->out ? outputs_real(input->out) : NULL;
     if (!input->real)
         return outputs_out_of_memory(error);
-    input->existing = gf_cli_file_state(input->out);
+    input->existing = stat(input->out, &info) == 0 && S_ISREG(info.st_mode);
     return GF_OK;
 }
 
-gf_cli_state gf_cli_file_state(const char *path) {
+bool gf_cli_is_finished(const gf_cli_input *input) {
     struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-        return (gf_cli_state){.exists = false};
-    return (gf_cli_state){.exists = true, .empty = info.st_size == 0, .time = info.st_mtim};
-}
-
-bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input) {
-    const struct timespec *made = &output->time, *changed = &input->time;
-    return output->exists && !output->empty &&
+    const struct timespec *made = &info.st_mtim, *changed = &input->time;
+    return stat(input->out, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
            (made->tv_sec != changed->tv_sec ? made->tv_sec > changed->tv_sec
                                             : made->tv_nsec > changed->tv_nsec);
 }
@@ -205,7 +202,7 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
         const gf_cli_input *const *found =
             bsearch(real, sorted, inputs->count, sizeof(gf_cli_input *), outputs_compare_name);
         free(real);
-        if (!found || !(*found)->existing.exists)
+        if (!found || !(*found)->existing)
             continue;
         if (*found != &inputs->list[i])
             return gf_set_error(

@@ -1,5 +1,6 @@
 /* Progress bar, lines and events of one image or a batch. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,51 +18,22 @@
 #define MAX_BAR 40
 #define MIN_BAR 5
 
-/* The running batch, for the signal handler. */
-static struct {
-    _Atomic uint64_t done, total; /* files */
-    const char *_Atomic message;  /* printed after the numbers; NULL: no batch */
-} interrupted;
+/* For the signal handler: the message of the running batch, or NULL. Two texts take turns, so that
+ * the handler, which may run in another thread, does not read the one being written. */
+static char interrupted_texts[2][160];
+static const char *_Atomic interrupted;
 
-/* Return the completed fraction of the work, from 0 to 1. */
-static double progress_fraction(const gf_cli_progress *progress) {
-    const double done = progress->done + progress->running;
-    return progress->work <= 0 || done <= 0 ? 0 : done < progress->work ? done / progress->work : 1;
+static void progress_store_message(const gf_cli_progress *progress) {
+    char *text = interrupted_texts[interrupted == interrupted_texts[0]];
+    if (!progress->remedy)
+        return;
+    snprintf(text, sizeof interrupted_texts[0],
+             "gpufilter: interrupted: %" PRIu64 " of %" PRIu64 " done%s\n",
+             progress->ended - progress->failed, progress->total, progress->remedy);
+    interrupted = text;
 }
 
-/* Return megapixels per second. */
-static double progress_rate(const gf_cli_progress *progress, double seconds) {
-    return (progress->pixels + progress->pixels_running) * 1e-6 / seconds;
-}
-
-/* Estimate the remaining seconds; below 0: unknown. */
-static double progress_left(const gf_cli_progress *progress, double seconds) {
-    const double fraction = progress_fraction(progress);
-    return fraction > 0 ? seconds * (1 / fraction - 1) : -1;
-}
-
-/* Write "3 of 9 files, 1 failed, 12.3 MP/s, 0:07 left", or "45 %, ..." for one image. */
-static void progress_put_numbers(const gf_cli_progress *progress, double seconds, char *text,
-                                 size_t size) {
-    char count[64], failed[40] = "", left[32] = "-:--";
-    const double rate = progress_rate(progress, seconds), rest = progress_left(progress, seconds);
-    if (progress->total)
-        snprintf(count, sizeof count, "%" PRIu64 " of %" PRIu64 " files", progress->ended,
-                 progress->total);
-    else
-        snprintf(count, sizeof count, "%.0f %%", 100 * progress_fraction(progress));
-    if (progress->failed)
-        snprintf(failed, sizeof failed, ", %" PRIu64 " failed", progress->failed);
-    const unsigned whole = rest < 3.6e8 ? (unsigned)(rest + 0.5) : 360000000;
-    if (rest >= 3599.5)
-        snprintf(left, sizeof left, "%u:%02u:%02u", whole / 3600, whole / 60 % 60, whole % 60);
-    else if (rest >= 0)
-        snprintf(left, sizeof left, "%u:%02u", whole / 60, whole % 60);
-    snprintf(text, size, "%s%s, %.*f MP/s, %s left", count, failed, rate < 9.95 ? 1 : 0, rate,
-             left);
-}
-
-static void progress_draw_bar(const gf_cli_progress *progress, const char *numbers) {
+static void progress_draw_bar(double fraction, const char *numbers) {
     char line[MAX_WIDTH + 16] = GF_CLI_ERASE, bar[MAX_BAR + 4] = "";
     const int screen = gf_cli_screen_of(stderr).width;
     /* Leave the last column free: some terminals wrap when it is filled. */
@@ -70,7 +42,6 @@ static void progress_draw_bar(const gf_cli_progress *progress, const char *numbe
     size_t cells = width > taken ? width - taken : 0;
     cells = cells < MAX_BAR ? cells : MAX_BAR;
     if (cells >= MIN_BAR) {
-        const double fraction = progress_fraction(progress);
         bar[0] = '[';
         for (size_t i = 0; i < cells; i++)
             bar[1 + i] = (double)i < fraction * (double)cells ? '#' : '-';
@@ -102,9 +73,7 @@ void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const
         progress->show = GF_CLI_SHOW_LINES;
     progress->began = gf_now();
     progress->drawn = progress->began;
-    interrupted.done = progress->ended - progress->failed;
-    interrupted.total = progress->total;
-    interrupted.message = progress->remedy;
+    progress_store_message(progress);
     if (progress->show == GF_CLI_SHOW_BAR)
         progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
     if (progress->show != GF_CLI_SHOW_EVENTS)
@@ -132,35 +101,51 @@ void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t f
             done, failed, skipped);
 }
 
-static void progress_print_event(const gf_cli_progress *progress, double seconds) {
-    const double left = progress_left(progress, seconds);
-    progress_begin_event(progress, "progress");
-    fprintf(stderr, ", \"fraction\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
-            progress_fraction(progress), progress_rate(progress, seconds));
-    fprintf(stderr, left >= 0 ? "%.3f" : "null", left);
-    if (progress->total)
-        fprintf(stderr, ", \"files\": %" PRIu64 ", \"finished\": %" PRIu64 ", \"failed\": %" PRIu64,
-                progress->total, progress->ended, progress->failed);
-    fputs("}\n", stderr);
-}
-
 void gf_cli_progress_draw(gf_cli_progress *progress) {
     static const double intervals[] = {[GF_CLI_SHOW_BAR] = REDRAW_SECONDS,
                                        [GF_CLI_SHOW_LINES] = LINE_SECONDS,
                                        [GF_CLI_SHOW_EVENTS] = EVENT_SECONDS};
-    char numbers[200];
-    interrupted.done = progress->ended - progress->failed;
+    char count[64], failed[40] = "", left[32] = "-:--", numbers[200];
+    progress_store_message(progress);
     if (progress->show == GF_CLI_SHOW_NOTHING)
         return;
     const double now = gf_now(), seconds = now - progress->began;
     if (now - progress->drawn < intervals[progress->show])
         return;
     progress->drawn = now;
-    progress_put_numbers(progress, seconds, numbers, sizeof numbers);
+    const double done = progress->done + progress->running;
+    const double fraction = progress->work <= 0 || done <= 0 ? 0 : fmin(done / progress->work, 1);
+    const double rate = (progress->pixels + progress->pixels_running) * 1e-6 / seconds;
+    const double rest = fraction > 0 ? seconds * (1 / fraction - 1) : -1; /* below 0: unknown */
     if (progress->show == GF_CLI_SHOW_EVENTS) {
-        progress_print_event(progress, seconds);
-    } else if (progress->show == GF_CLI_SHOW_BAR) {
-        progress_draw_bar(progress, numbers);
+        progress_begin_event(progress, "progress");
+        fprintf(stderr, ", \"fraction\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
+                fraction, rate);
+        fprintf(stderr, rest >= 0 ? "%.3f" : "null", rest);
+        if (progress->total)
+            fprintf(stderr,
+                    ", \"files\": %" PRIu64 ", \"finished\": %" PRIu64 ", \"failed\": %" PRIu64,
+                    progress->total, progress->ended, progress->failed);
+        fputs("}\n", stderr);
+        return;
+    }
+    /* "3 of 9 files, 1 failed, 12.3 MP/s, 0:07 left", or "45 %, ..." for one image */
+    if (progress->total)
+        snprintf(count, sizeof count, "%" PRIu64 " of %" PRIu64 " files", progress->ended,
+                 progress->total);
+    else
+        snprintf(count, sizeof count, "%.0f %%", 100 * fraction);
+    if (progress->failed)
+        snprintf(failed, sizeof failed, ", %" PRIu64 " failed", progress->failed);
+    const unsigned whole = rest < 3.6e8 ? (unsigned)(rest + 0.5) : 360000000;
+    if (rest >= 3599.5)
+        snprintf(left, sizeof left, "%u:%02u:%02u", whole / 3600, whole / 60 % 60, whole % 60);
+    else if (rest >= 0)
+        snprintf(left, sizeof left, "%u:%02u", whole / 60, whole % 60);
+    snprintf(numbers, sizeof numbers, "%s%s, %.*f MP/s, %s left", count, failed,
+             rate < 9.95 ? 1 : 0, rate, left);
+    if (progress->show == GF_CLI_SHOW_BAR) {
+        progress_draw_bar(fraction, numbers);
     } else {
         fflush(stdout);
         fprintf(stderr, "gpufilter: %s\n", numbers);
@@ -168,35 +153,14 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
 }
 
 void gf_cli_progress_end(void) {
-    interrupted.message = NULL;
+    interrupted = NULL;
     gf_cli_bar_hide();
 }
 
 /* ---- signal handler -------------------------------------------------------------------------- */
 
-/* Write text so that it ends before `at`. Return its beginning. */
-static char *progress_prepend(char *at, const char *text) {
-    for (size_t i = strlen(text); i > 0;)
-        *--at = text[--i];
-    return at;
-}
-
-/* Write a number in the same way. */
-static char *progress_prepend_number(char *at, uint64_t number) {
-    do
-        *--at = (char)('0' + number % 10);
-    while (number /= 10);
-    return at;
-}
-
 void gf_cli_progress_interrupted(void) {
-    char line[160], *const end = line + sizeof line;
-    const char *message = interrupted.message;
-    if (!message)
-        return;
-    char *at = progress_prepend(progress_prepend(end, "\n"), message);
-    at = progress_prepend_number(progress_prepend(at, " done"), interrupted.total);
-    at = progress_prepend_number(progress_prepend(at, " of "), interrupted.done);
-    at = progress_prepend(at, "gpufilter: interrupted: ");
-    (void)!write(STDERR_FILENO, at, (size_t)(end - at));
+    const char *message = interrupted;
+    if (message)
+        (void)!write(STDERR_FILENO, message, strlen(message));
 }

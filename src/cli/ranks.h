@@ -29,16 +29,14 @@ typedef struct gf_cli_shared_batch {
     uint64_t count;
     void *setup; /* broadcast from rank 0 before the first item starts */
     size_t setup_size;
-    void *context; /* argument of the functions below */
-    /* Rank 0: return the cost of an item, such as its file size. */
-    uint64_t (*cost)(void *context, uint64_t item);
+    const gf_cli_input *inputs; /* rank 0: of the items; their sizes are the costs */
+    gf_cli_progress *progress;  /* rank 0: drawn every few milliseconds while the batch runs */
+    void *context;              /* argument of the functions below */
     /* Any rank: write the report of an item. Return done->status, or GF_FAILED and set *error. */
     gf_status (*render)(void *context, const gf_batch_item *item, const gf_batch_done *done,
                         gf_cli_text *text, gf_error *error);
     /* Main thread of rank 0: print and count an item. Return false to start no more items. */
     bool (*report)(void *context, const gf_cli_finished *finished);
-    /* Main thread of rank 0: called every few milliseconds while the batch runs. */
-    void (*tick)(void *context);
 } gf_cli_shared_batch;
 
 /* The ranks of a job. All ranks make the same calls of its functions, from their main threads. */

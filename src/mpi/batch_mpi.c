@@ -90,7 +90,8 @@ static gf_take worker_take(void *context, uint64_t *item) {
         }
         pthread_mutex_unlock(&gf_mpi_calls);
         if (ask)
-            gf_mpi_send(&(batch_message){.kind = BATCH_REQUEST}, sizeof(batch_message));
+            gf_mpi_move(GF_MPI_SEND, 0, &(batch_message){.kind = BATCH_REQUEST},
+                        sizeof(batch_message));
         if (took == GF_TAKE_LATER)
             gf_mpi_rest(&tries);
     }
@@ -121,7 +122,7 @@ static bool worker_done(void *context, const gf_batch_done *done) {
         message->error = error;
     if (text.size)
         memcpy(message->text, text.text, text.size);
-    gf_mpi_send(message, sizeof *message + message->size);
+    gf_mpi_move(GF_MPI_SEND, 0, message, sizeof *message + message->size);
     free(text.text);
     free(message);
     return true; /* only the leader stops a batch */
@@ -139,7 +140,7 @@ static void *worker_run(void *argument) {
     options.done = worker_done;
     options.context = worker;
     worker->status = gf_run_batch(batch->job, batch->items, batch->count, &options, &worker->error);
-    gf_mpi_send(&(batch_message){.kind = BATCH_ENDED, .status = worker->status},
+    gf_mpi_move(GF_MPI_SEND, 0, &(batch_message){.kind = BATCH_ENDED, .status = worker->status},
                 sizeof(batch_message));
     for (unsigned tries = 0; !worker->last; gf_mpi_rest(&tries)) {
         pthread_mutex_lock(&gf_mpi_calls);
@@ -199,7 +200,7 @@ static batch_share leader_cut_share(batch_leader *leader) {
             share.first++;
             continue;
         }
-        const uint64_t cost = batch->cost(batch->context, leader->next) + 1;
+        const uint64_t cost = batch->inputs[leader->next].bytes + 1;
         if (share.count && taken + cost > fair)
             break;
         taken += cost;
@@ -301,7 +302,7 @@ static void leader_serve(batch_leader *leader) {
             else if (!member->closed && member->requests && may_assign)
                 leader_send(leader, i, leader_cut_share(leader));
         }
-        batch->tick(batch->context);
+        gf_cli_progress_draw(batch->progress);
         if (received)
             tries = 0;
         else
@@ -327,7 +328,7 @@ static void batch_lead(batch_worker *worker) {
         if (leader_is_own(&leader, i)) /* rank 0 runs it first */
             worker->share = (batch_share){i, 1};
         else
-            leader.cost += batch->cost(batch->context, i) + 1;
+            leader.cost += batch->inputs[i].bytes + 1;
     MPI_Buffer_attach(buffer, buffer_bytes);
     const int cause = pthread_create(&thread, NULL, worker_run, worker);
     if (cause) {
@@ -353,7 +354,7 @@ gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, g
     char *names = NULL;
     size_t bytes;
     status = gf_mpi_agree(status, error);
-    gf_mpi_broadcast(&all.count, sizeof all.count);
+    gf_mpi_move(GF_MPI_BROADCAST, 0, &all.count, sizeof all.count);
     if (status || !all.count)
         return status;
     if (first) {
@@ -366,7 +367,7 @@ gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, g
         gf_mpi_need(fclose(file) == 0 && written ? names : NULL);
     }
     names = gf_mpi_share(names, &bytes);
-    gf_mpi_broadcast(batch->setup, batch->setup_size);
+    gf_mpi_move(GF_MPI_BROADCAST, 0, batch->setup, batch->setup_size);
     const char **outputs = gf_mpi_need(malloc((size_t)all.count * sizeof *outputs));
     gf_batch_item *items = gf_mpi_need(calloc((size_t)all.count, sizeof *items));
     const char *at = names;

@@ -68,10 +68,10 @@ static gf_status image_receive(const gf_job *job, uint32_t from, gf_partial *all
     size_t size;
     gf_report one;
     gf_partial *part = NULL;
-    gf_mpi_receive(from, &size, sizeof size);
+    gf_mpi_move(GF_MPI_RECEIVE, from, &size, sizeof size);
     void *bytes = gf_mpi_need(malloc(size));
-    gf_mpi_receive(from, bytes, size);
-    gf_mpi_receive(from, &one, sizeof one);
+    gf_mpi_move(GF_MPI_RECEIVE, from, bytes, size);
+    gf_mpi_move(GF_MPI_RECEIVE, from, &one, sizeof one);
     if (one.strips) /* 0: the rank had no rows, with fewer rows than ranks */
         image_add_report(report, &one);
     gf_status status = gf_partial_read(job, bytes, size, &part, error);
@@ -107,9 +107,9 @@ static gf_status image_run_range(image_job *image, const gf_job *job, const gf_p
         if (image->rank == r) {
             size_t size;
             void *bytes = image_pack(*partial, &size);
-            gf_mpi_send(&size, sizeof size);
-            gf_mpi_send(bytes, size);
-            gf_mpi_send(report, sizeof *report);
+            gf_mpi_move(GF_MPI_SEND, 0, &size, sizeof size);
+            gf_mpi_move(GF_MPI_SEND, 0, bytes, size);
+            gf_mpi_move(GF_MPI_SEND, 0, report, sizeof *report);
             free(bytes);
         } else if (image->rank == 0)
             status = image_receive(job, r, *partial, report, error);
@@ -164,7 +164,7 @@ gf_status gf_mpi_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome, 
     }
     status = gf_mpi_agree(status, error);
     if (!status) {
-        gf_mpi_broadcast(found, sizeof *found);
+        gf_mpi_move(GF_MPI_BROADCAST, 0, found, sizeof *found);
         if (found->possible)
             status = image_run_before(&image, &before, error);
         if (!status && found->possible)

@@ -63,10 +63,8 @@ void *gf_mpi_need(void *memory) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-typedef enum mpi_transfer { MPI_BROADCAST, MPI_SEND, MPI_RECEIVE } mpi_transfer;
-
-/* Transfer bytes and wait. MPI counts are int, so split messages into pieces of at most 1 GiB. */
-static void mpi_move(mpi_transfer transfer, uint32_t rank, void *data, size_t size) {
+/* MPI counts are int, so split messages into pieces of at most 1 GiB. */
+void gf_mpi_move(gf_mpi_transfer transfer, uint32_t rank, void *data, size_t size) {
     const size_t max = (size_t)1 << 30;
     const int peer = (int)rank;
     char *at = data;
@@ -74,9 +72,9 @@ static void mpi_move(mpi_transfer transfer, uint32_t rank, void *data, size_t si
         MPI_Request request;
         n = size < max ? size : max;
         pthread_mutex_lock(&gf_mpi_calls);
-        if (transfer == MPI_BROADCAST)
+        if (transfer == GF_MPI_BROADCAST)
             MPI_Ibcast(at, (int)n, MPI_BYTE, peer, gf_mpi_world, &request);
-        else if (transfer == MPI_SEND)
+        else if (transfer == GF_MPI_SEND)
             MPI_Isend(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_ROOT, gf_mpi_world, &request);
         else
             MPI_Irecv(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_ROOT, gf_mpi_world, &request);
@@ -85,24 +83,12 @@ static void mpi_move(mpi_transfer transfer, uint32_t rank, void *data, size_t si
     }
 }
 
-void gf_mpi_broadcast(void *data, size_t size) {
-    mpi_move(MPI_BROADCAST, 0, data, size);
-}
-
 void *gf_mpi_share(void *data, size_t *size) {
-    gf_mpi_broadcast(size, sizeof *size);
+    gf_mpi_move(GF_MPI_BROADCAST, 0, size, sizeof *size);
     if (mpi_peers.rank != 0)
         data = gf_mpi_need(malloc(*size));
-    gf_mpi_broadcast(data, *size);
+    gf_mpi_move(GF_MPI_BROADCAST, 0, data, *size);
     return data;
-}
-
-void gf_mpi_send(void *data, size_t size) {
-    mpi_move(MPI_SEND, 0, data, size);
-}
-
-void gf_mpi_receive(uint32_t from, void *data, size_t size) {
-    mpi_move(MPI_RECEIVE, from, data, size);
 }
 
 gf_status gf_mpi_agree(gf_status status, gf_error *error) {
@@ -117,7 +103,7 @@ gf_status gf_mpi_agree(gf_status status, gf_error *error) {
     if (status)
         outcome = *error;
     outcome.status = status;
-    mpi_move(MPI_BROADCAST, lowest, &outcome, sizeof outcome);
+    gf_mpi_move(GF_MPI_BROADCAST, lowest, &outcome, sizeof outcome);
     *error = outcome;
     return outcome.status;
 }

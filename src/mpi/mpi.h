@@ -20,14 +20,13 @@ extern pthread_mutex_t gf_mpi_calls;
  * 0 before the first poll. Blocking MPI calls would keep a core busy, which other ranks of the
  * machine and the threads of this rank need. */
 void gf_mpi_rest(unsigned *tries);
-/* Broadcast bytes from rank 0. All ranks call it. */
-void gf_mpi_broadcast(void *data, size_t size);
+/* Transfer bytes, and return when the buffer may be reused: broadcast from a rank, called by all
+ * ranks; send to rank 0; on the main thread of rank 0, receive from a rank, in the same sizes as
+ * sent. */
+typedef enum gf_mpi_transfer { GF_MPI_BROADCAST, GF_MPI_SEND, GF_MPI_RECEIVE } gf_mpi_transfer;
+void gf_mpi_move(gf_mpi_transfer transfer, uint32_t rank, void *data, size_t size);
 /* Broadcast bytes whose size rank 0 knows. Return them, allocated on all ranks. */
 void *gf_mpi_share(void *data, size_t *size);
-/* Send bytes to rank 0. Return when the buffer may be reused. */
-void gf_mpi_send(void *data, size_t size);
-/* Main thread of rank 0: receive bytes, in the same sizes as they were sent. */
-void gf_mpi_receive(uint32_t from, void *data, size_t size);
 /* Return the status and error of the lowest failed rank (gf_cli_peers.agree). */
 gf_status gf_mpi_agree(gf_status status, gf_error *error);
 
