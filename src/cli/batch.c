@@ -158,8 +158,6 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
     run->progress.failed = inputs->failed;
     if (!status && options->out_dir)
         status = gf_cli_outputs_name(run->line, inputs, error);
-    run->directories.sync = options->files.sync == GF_SYNC_ALWAYS;
-    run->directories.dry_run = options->files.dry_run;
     if (!status && options->out_dir && !options->files.dry_run)
         status = gf_cli_directories_make(&run->directories, options->out_dir,
                                          strlen(options->out_dir), error);
@@ -239,29 +237,29 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
 
 /* Implement gf_cli_shared_batch.render. */
 static gf_status batch_render(void *context, const gf_batch_item *item, const gf_batch_done *done,
-                              gf_cli_text *text, gf_error *error) {
+                              char **text, gf_error *error) {
     const batch_run *run = context;
     const gf_cli_run one = batch_describe(run, item, gf_cli_ranks()->rank, done->outcome);
-    *text = (gf_cli_text){0};
+    size_t size;
+    *text = NULL;
     if (done->status) {
         *error = *done->error;
         return done->status;
     }
-    FILE *file = open_memstream(&text->text, &text->size);
+    FILE *file = open_memstream(text, &size);
     const bool whole = file && !gf_cli_report(file, &one, run->options, error) && !ferror(file);
     if (file && fclose(file) == 0 && whole)
         return GF_OK;
-    free(text->text);
-    *text = (gf_cli_text){0};
+    free(*text);
+    *text = NULL;
     return gf_set_error(error, GF_FAILED, "%s: out of memory for its report", item->in);
 }
 
 /* Print the report of an item. The header of a CSV table is printed once; others must equal it. */
-static gf_status batch_print(batch_run *run, const gf_cli_run *one, const gf_cli_text *report,
+static gf_status batch_print(batch_run *run, const gf_cli_run *one, const char *text,
                              gf_error *error) {
     const gf_cli_options *options = run->options;
-    const char *text = report->text;
-    const size_t size = report->size;
+    const size_t size = strlen(text);
     if (size || options->verbose)
         gf_cli_bar_hide();
     const char *end = size && options->csv ? memchr(text, '\n', size) : NULL;
@@ -324,27 +322,28 @@ static void batch_count(batch_run *run, const gf_cli_run *one) {
 }
 
 /* Implement gf_cli_shared_batch.report. */
-static bool batch_report(void *context, const gf_cli_finished *finished) {
+static bool batch_report(void *context, const gf_batch_done *done, uint32_t rank,
+                         const char *text) {
     batch_run *run = context;
     gf_cli_progress *progress = &run->progress;
-    const gf_batch_item *item = &run->items[finished->item];
-    const gf_cli_input *input = &run->inputs.list[finished->item];
-    const gf_report *report = &finished->made.report;
-    const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
-    gf_status status = finished->status;
+    const gf_batch_item *item = &run->items[done->item];
+    const gf_cli_input *input = &run->inputs.list[done->item];
+    const gf_report *report = &done->outcome->report;
+    const gf_cli_run one = batch_describe(run, item, rank, done->outcome);
+    gf_status status = done->status;
     gf_error error = {0};
     pthread_mutex_lock(&run->lock);
     run->begun = true;
     errno = 0;
     if (status)
-        batch_name_file(item, finished->error, &error);
+        batch_name_file(item, done->error, &error);
     /* With --resume, another process may have finished the output since this run started. */
     const bool finished_elsewhere = status && run->options->resume && gf_cli_is_finished(input);
     if (!status)
-        status = batch_print(run, &one, &finished->text, &error);
+        status = batch_print(run, &one, text, &error);
     gf_cli_report_failure(item->in, report);
     /* Replace the completed fraction of the item by the whole item. */
-    const double part = run->parts ? (double)run->parts[finished->item] : 0;
+    const double part = run->parts ? (double)run->parts[done->item] : 0;
     const double bytes = (double)input->bytes;
     progress->running -= part * bytes;
     progress->pixels_running -= part * (double)report->in.width * (double)report->in.height;
@@ -371,13 +370,13 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
 /* Implement gf_batch_options.done. */
 static bool batch_done(void *context, const gf_batch_done *done) {
     const batch_run *run = context;
+    gf_batch_done rendered = *done;
     gf_error error;
-    gf_cli_finished finished = {.item = done->item,
-                                .error = &error,
-                                .made = {done->outcome->report, done->outcome->steps, NULL}};
-    finished.status = batch_render(context, &run->items[done->item], done, &finished.text, &error);
-    const bool more = batch_report(context, &finished);
-    free(finished.text.text);
+    char *text;
+    rendered.status = batch_render(context, &run->items[done->item], done, &text, &error);
+    rendered.error = &error;
+    const bool more = batch_report(context, &rendered, 0, text);
+    free(text);
     return more;
 }
 
@@ -494,6 +493,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                      .options = &line->options,
                      .shard = 1,
                      .shards = 1,
+                     .directories = {.files = &line->options.files},
                      .lock = PTHREAD_MUTEX_INITIALIZER,
                      .screen = gf_cli_screen_of(stdout)};
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;

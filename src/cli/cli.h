@@ -208,11 +208,11 @@ bool gf_cli_is_finished(const gf_cli_input *input);
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* Directories created for outputs. All zero: none. */
+/* Directories created for outputs. All zero except `files`: none. */
 typedef struct gf_cli_directories {
     struct gf_cli_directory *last; /* list of created directories, the last one first */
-    bool sync;                     /* fsync the parent of each created directory */
-    bool dry_run;                  /* only check permissions to create directories and files */
+    const gf_file_options *files;  /* sync GF_SYNC_ALWAYS: fsync the parent of each directory.
+                                    * dry_run: check permissions to create directories and files */
     const char *ready; /* path whose first `length` bytes are an existing directory; caches the */
     size_t length;     /* last call */
 } gf_cli_directories;

@@ -175,7 +175,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_outcome *outcome, gf_error *
     }
     gf_engine *engine = NULL;
     gf_status status = gf_engine_open(&options->engine, &engine, error);
-    status = gf_cli_ranks()->agree(status, error);
+    status = gf_cli_agree(status, error);
     if (!status)
         status = (gf_cli_ranks()->launched ? gf_mpi_run : gf_run)(engine, &work, outcome, error);
     gf_engine_close(engine);
@@ -237,7 +237,7 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
                               "the package libcairo2-dev and rebuild");
     else if (!status && options->plot && gf_cli_ranks_root())
         status = gf_cli_plot_open(options, &job.plot, error);
-    status = gf_cli_ranks()->agree(status, error);
+    status = gf_cli_agree(status, error);
     const bool pages =
         options->files.page == GF_ALL_PAGES && !info->makes_image && !options->files.dry_run;
     if (!status && gf_cli_ranks_root())

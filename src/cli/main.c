@@ -85,7 +85,7 @@ static gf_status run_command(const gf_command *command, char **argv, gf_error *e
     if (!status && !shown)
         status = gf_cli_check_common(info, &line, error);
     if (command->filter)
-        status = gf_cli_ranks()->agree(status, error);
+        status = gf_cli_agree(status, error);
     if (info->is_test && status == GF_FAILED)
         status = GF_USAGE;
     if (!status && shown && gf_cli_ranks_root())
@@ -118,7 +118,10 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
             error, GF_USAGE,
             "%s: options follow the name of a filter or command; see 'gpufilter --help'", command);
     const char *name = help ? argv[2] : command;
-    const gf_command found = gf_command_find(name);
+    gf_command found;
+    for (size_t i = 0; (found = gf_command_at(i)).info.name; i++)
+        if (strcmp(found.info.name, name) == 0)
+            break;
     if (!found.info.name)
         return gf_cli_unknown_command(name, !help, error);
     if (!help)
@@ -129,7 +132,7 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
 
 int main(int argc, char **argv) {
     prepare_process();
-    const gf_cli_peers *peers = gf_cli_ranks();
+    const bool launched = gf_cli_ranks()->launched;
     catch_signals(); /* after MPI_Init, which installs handlers of its own */
     gf_error error = {0};
     gf_status status = dispatch(argc, argv, &error);
@@ -146,5 +149,5 @@ int main(int argc, char **argv) {
     /* No message: it has been printed, or there is none. */
     if (status && error.message[0] && gf_cli_ranks_root())
         gf_cli_print_error(&error);
-    return peers->end((int)status);
+    return launched ? gf_mpi_end((int)status) : (int)status;
 }

@@ -273,7 +273,7 @@ static int directories_make_one(gf_cli_directories *made, const char *path) {
         memcpy(directory->path, path, size);
         directory->previous = made->last;
         made->last = directory;
-        return made->sync ? directories_sync(path) : 0;
+        return made->files->sync == GF_SYNC_ALWAYS ? directories_sync(path) : 0;
     }
     const int cause = errno;
     free(directory);
@@ -319,9 +319,9 @@ gf_status gf_cli_directories_make(gf_cli_directories *made, const char *path, si
         return GF_OK;
     const char *what = "create";
     char *directory = length ? strndup(path, length) : strdup("/");
-    const int cause = !directory      ? ENOMEM
-                      : made->dry_run ? directories_try(directory, &what)
-                                      : directories_make_all(made, directory);
+    const int cause = !directory             ? ENOMEM
+                      : made->files->dry_run ? directories_try(directory, &what)
+                                             : directories_make_all(made, directory);
     free(directory);
     if (cause) {
         /* The parents exist: /proc and others hold no new directories. */

@@ -9,18 +9,8 @@
 
 /* ---- ranks of a program without MPI ---------------------------------------------------------- */
 
-static gf_status text_agree_alone(gf_status status, gf_error *error) {
-    (void)error;
-    return status;
-}
-
-static int text_end_alone(int code) {
-    return code;
-}
-
 const gf_cli_peers *gf_cli_ranks(void) {
-    static const gf_cli_peers alone = {
-        .count = 1, .agree = text_agree_alone, .end = text_end_alone};
+    static const gf_cli_peers alone = {.count = 1};
     const gf_cli_peers *peers = gf_mpi_peers ? gf_mpi_peers() : NULL;
     return peers ? peers : &alone;
 }

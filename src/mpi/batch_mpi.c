@@ -23,7 +23,7 @@
 #define MAX_AHEAD 4096u        /* in order: items assigned beyond the oldest unreported one */
 #define MAX_HELD (64u << 20)   /* in order: bytes of buffered reports that stop assignment */
 #define MAX_TRIES 64u          /* polls for an item, about 60 ms */
-#define MAX_TEXT (1024u << 20) /* bytes of a report: MPI counts are int */
+#define MAX_TEXT (1000u << 20) /* bytes of a report: a message has at most 1 GiB */
 
 /* A message to the leader. */
 typedef struct batch_message {
@@ -34,8 +34,8 @@ typedef struct batch_message {
     gf_error error;
     gf_report report;
     gf_step_report steps[GF_CLI_MAX_STEPS];
-    uint64_t size; /* bytes of text */
-    char text[];
+    uint64_t size; /* length of text */
+    char text[];   /* ends with a NUL byte; absent for other kinds */
 } batch_message;
 
 /* A message to a worker: run `count` items from `first` on. count 0: start no more items, not even
@@ -102,28 +102,30 @@ static gf_take worker_take(void *context, uint64_t *item) {
 static bool worker_done(void *context, const gf_batch_done *done) {
     const gf_cli_shared_batch *batch = ((batch_worker *)context)->batch;
     const gf_batch_item *item = &batch->items[done->item];
-    gf_cli_text text;
     gf_error error;
+    char *text;
     gf_status status = batch->render(batch->context, item, done, &text, &error);
-    if (text.size > MAX_TEXT) {
+    size_t size = text ? strlen(text) : 0;
+    if (size > MAX_TEXT) {
         status = gf_set_error(&error, GF_FAILED,
                               "%s: report of %zu bytes exceeds the maximum message size", item->in,
-                              text.size);
-        text.size = 0;
+                              size);
+        size = 0;
     }
-    batch_message *message = gf_mpi_need(malloc(sizeof *message + text.size));
+    batch_message *message = gf_mpi_need(malloc(sizeof *message + size + 1));
     *message = (batch_message){.kind = BATCH_FINISHED,
                                .item = done->item,
                                .status = status,
                                .report = done->outcome->report,
-                               .size = text.size};
+                               .size = size};
     memcpy(message->steps, done->outcome->steps, batch->job->step_count * sizeof *message->steps);
     if (status)
         message->error = error;
-    if (text.size)
-        memcpy(message->text, text.text, text.size);
-    gf_mpi_move(GF_MPI_SEND, 0, message, sizeof *message + message->size);
-    free(text.text);
+    if (size)
+        memcpy(message->text, text, size);
+    message->text[size] = 0;
+    gf_mpi_move(GF_MPI_SEND, 0, message, sizeof *message + size + 1);
+    free(text);
     free(message);
     return true; /* only the leader stops a batch */
 }
@@ -212,13 +214,9 @@ static batch_share leader_cut_share(batch_leader *leader) {
 
 static void leader_report(batch_leader *leader, batch_message *message) {
     const gf_cli_shared_batch *batch = leader->batch;
-    const gf_cli_finished finished = {.item = message->item,
-                                      .rank = message->rank,
-                                      .status = message->status,
-                                      .error = &message->error,
-                                      .made = {message->report, message->steps, NULL},
-                                      .text = {message->text, message->size}};
-    if (!batch->report(batch->context, &finished))
+    const gf_outcome outcome = {message->report, message->steps, NULL};
+    const gf_batch_done done = {message->item, message->status, &message->error, &outcome};
+    if (!batch->report(batch->context, &done, message->rank, message->text))
         leader->stop = true;
     leader->held -= message->size;
     free(message);

@@ -110,7 +110,7 @@ gf_status gf_mpi_agree(gf_status status, gf_error *error) {
 
 /* ---- initialization and finalization --------------------------------------------------------- */
 
-static int mpi_end(int code) {
+int gf_mpi_end(int code) {
     MPI_Request request;
     int max = code;
     MPI_Iallreduce(&code, &max, 1, MPI_INT, MPI_MAX, gf_mpi_world, &request);
@@ -143,12 +143,8 @@ static void mpi_start(void) {
         threads = same && gf_cores() > same ? gf_cores() / same : 1;
     }
     free(all);
-    mpi_peers = (gf_cli_peers){.rank = (uint32_t)rank,
-                               .count = (uint32_t)count,
-                               .threads = threads,
-                               .launched = true,
-                               .agree = gf_mpi_agree,
-                               .end = mpi_end};
+    mpi_peers = (gf_cli_peers){
+        .rank = (uint32_t)rank, .count = (uint32_t)count, .threads = threads, .launched = true};
     gf_set_local_process((uint32_t)local, (uint32_t)locals);
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED)

@@ -27,8 +27,6 @@ typedef enum gf_mpi_transfer { GF_MPI_BROADCAST, GF_MPI_SEND, GF_MPI_RECEIVE } g
 void gf_mpi_move(gf_mpi_transfer transfer, uint32_t rank, void *data, size_t size);
 /* Broadcast bytes whose size rank 0 knows. Return them, allocated on all ranks. */
 void *gf_mpi_share(void *data, size_t *size);
-/* Return the status and error of the lowest failed rank (gf_cli_peers.agree). */
-gf_status gf_mpi_agree(gf_status status, gf_error *error);
 
 /* Return "rank 3 on HOST". */
 const char *gf_mpi_name(void);
