@@ -203,18 +203,6 @@ static double stage_seconds(const gf_bench_row *row, gf_stage stage) {
     return busy->workers && !row->differs ? busy->seconds / busy->workers : 0;
 }
 
-static void print_start(const gf_bench *bench) {
-    char format[64];
-    gf_format_text(&bench->format, format, sizeof format);
-    gf_machine_text(&bench->machine);
-    printf("image: %s, generated; every result is compared with golden\n\n", format);
-    printf("%-*s %-17s %8s %8s", bench->name_width, "filter", "target", "ms", "MP/s");
-    for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
-        printf(" %s", gf_names(GF_NAMES_STAGE)[stage]);
-    putchar('\n');
-    fflush(stdout);
-}
-
 static void bench_print_row(const gf_bench *bench, const gf_bench_item *item, size_t t) {
     const gf_bench_row *row = &item->rows[t];
     const double pixels = (double)bench->format.width * (double)bench->format.height;
@@ -332,6 +320,7 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
                       .name_width = 12,
                       .seconds = (double)gf_settings_float(line->filter, "seconds"),
                       .json = line->options.json};
+    char format[64];
     /* The aspect ratio is 3:2: 24 MP are 6000x4000. */
     const uint64_t pixels = (uint64_t)gf_settings_int(line->filter, "size") * 1000000;
     while (2 * bench.format.width * bench.format.width < 3 * pixels)
@@ -343,8 +332,16 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
         status = open_targets(&bench, line, error);
     if (!status)
         status = draw_images(&bench, line->options.engine.max_memory, error);
-    if (!status && !bench.json)
-        print_start(&bench);
+    if (!status && !bench.json) {
+        gf_format_text(&bench.format, format, sizeof format);
+        gf_machine_text(&bench.machine);
+        printf("image: %s, generated; every result is compared with golden\n\n", format);
+        printf("%-*s %-17s %8s %8s", bench.name_width, "filter", "target", "ms", "MP/s");
+        for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
+            printf(" %s", gf_names(GF_NAMES_STAGE)[stage]);
+        putchar('\n');
+        fflush(stdout);
+    }
     for (size_t i = 0; i < bench.item_count && !status; i++)
         status = time_item(&bench, &bench.items[i], error);
     if (!status && bench.json)
@@ -367,11 +364,12 @@ static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 static const char *const types[] = {"u8", "u16", "f32", NULL};
 
 static const gf_param params[] = {
-    GF_CLI_INT("size", 0, "MP", "image size in megapixels", "24", 1, 10000),
-    GF_CLI_INT("channels", 0, "N", "channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA", "3", 1, 4),
+    GF_CLI_NUMBER(INT, "size", 0, "MP", "image size in megapixels", "24", 1, 10000),
+    GF_CLI_NUMBER(INT, "channels", 0, "N", "channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA", "3", 1,
+                  4),
     GF_CLI_CHOICE("type", 0, "TYPE", "sample type", "u8", types),
-    GF_CLI_FLOAT("seconds", 0, "S", "minimum time per filter and target; at least 3 runs", "0.2", 0,
-                 1000),
+    GF_CLI_NUMBER(FLOAT, "seconds", 0, "S", "minimum time per filter and target; at least 3 runs",
+                  "0.2", 0, 1000),
     GF_CLI_CHOICE("backend", 'b', "NAME", "backends to time; golden is always timed", "all",
                   backends),
     GF_CLI_FLAG("json", 0, "print JSON; one line"),

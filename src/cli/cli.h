@@ -17,12 +17,9 @@
     { name, letter, GF_PARAM_TEXT, metavar, help, fallback, 0, 0, NULL, NULL }
 #define GF_CLI_CHOICE(name, letter, metavar, help, fallback, choices)                              \
     { name, letter, GF_PARAM_CHOICE, metavar, help, fallback, 0, 0, choices, NULL }
-#define GF_CLI_INT(name, letter, metavar, help, fallback, min, max)                                \
-    { name, letter, GF_PARAM_INT, metavar, help, fallback, min, max, NULL, NULL }
-#define GF_CLI_FLOAT(name, letter, metavar, help, fallback, min, max)                              \
-    { name, letter, GF_PARAM_FLOAT, metavar, help, fallback, min, max, NULL, NULL }
-#define GF_CLI_SIZE(name, letter, metavar, help, fallback, min, max)                               \
-    { name, letter, GF_PARAM_SIZE, metavar, help, fallback, min, max, NULL, NULL }
+/* type: INT, FLOAT or SIZE */
+#define GF_CLI_NUMBER(type, name, letter, metavar, help, fallback, min, max)                       \
+    { name, letter, GF_PARAM_##type, metavar, help, fallback, min, max, NULL, NULL }
 
 /* Decoded values of the options shared by filters and commands. An option that the filter or
  * command does not accept is NULL, false or 0. Texts live as long as the gf_cli_line. */
@@ -196,6 +193,11 @@ void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size);
 void gf_cli_inputs_free(gf_cli_inputs *inputs);
 
 /* ---- outputs of a batch (outputs.c) ---------------------------------------------------------- */
+
+/* Make the output name for an input with this base name and index (from 1). format: --format, or
+ * NULL. GF_USAGE if the template is invalid. The caller frees *name. */
+gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
+                               uint64_t index, char **name, gf_error *error);
 
 /* Name an output for each input by --out-dir, --name and --format. GF_USAGE if two inputs have the
  * same output, also through symbolic links; if an output would replace the input of another; with

@@ -24,6 +24,14 @@ gf_command gf_command_at(size_t index) {
                                                               : (gf_command){0};
 }
 
+gf_command gf_command_find(const char *name) {
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
+        if (strcmp(command.info.name, name) == 0)
+            break;
+    return command;
+}
+
 /* Find a parameter by its letter or, if letter is 0, by its long name. */
 static const gf_param *find_param(const gf_param *params, size_t count, const char *name,
                                   size_t length, char letter) {

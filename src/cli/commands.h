@@ -16,6 +16,8 @@ extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, 
 
 /* Return a filter or, after the filters, another command. info.name is NULL past the end. */
 gf_command gf_command_at(size_t index);
+/* Return the filter or command of this name. info.name is NULL if there is none. */
+gf_command gf_command_find(const char *name);
 /* Fill in the options: its own, then the shared ones. Return their number. */
 size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]);
 

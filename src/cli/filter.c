@@ -131,16 +131,6 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
         gf_cli_report_brightness(&summary, name);
 }
 
-static void filter_list_outputs(const gf_cli_job *job) {
-    const char *name;
-    if (job->run.output)
-        gf_cli_list_output(job->run.output);
-    for (size_t i = 0; (name = next_own_output(job, &i));)
-        gf_cli_list_output(name);
-    if (job->line->options.plot)
-        gf_cli_list_output(job->line->options.plot);
-}
-
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Implement gf_file_options.progress, in the main thread. Pages are read twice: together, alone. */
@@ -248,8 +238,15 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
     if (status && error->message[0])
         gf_cli_event_failed(&job.progress, line->operands[0], error->message);
     gf_cli_event_end(&job.progress, !status, status != GF_OK, 0);
-    if (!status && gf_cli_ranks_root())
-        options->files.dry_run ? filter_list_outputs(&job) : print_summary(&job.run, options);
+    if (!status && gf_cli_ranks_root() && options->files.dry_run) {
+        const char *name = job.run.output;
+        for (size_t i = 0; name || (name = next_own_output(&job, &i)); name = NULL)
+            gf_cli_list_output(name);
+        if (options->plot)
+            gf_cli_list_output(options->plot);
+    } else if (!status && gf_cli_ranks_root()) {
+        print_summary(&job.run, options);
+    }
     if (info->is_test && status == GF_FAILED)
         status = GF_USAGE;
     else if (!status && results[0] && !gf_result_passed(results[0]))

@@ -118,10 +118,7 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
             error, GF_USAGE,
             "%s: options follow the name of a filter or command; see 'gpufilter --help'", command);
     const char *name = help ? argv[2] : command;
-    gf_command found;
-    for (size_t i = 0; (found = gf_command_at(i)).info.name; i++)
-        if (strcmp(found.info.name, name) == 0)
-            break;
+    const gf_command found = gf_command_find(name);
     if (!found.info.name)
         return gf_cli_unknown_command(name, !help, error);
     if (!help)

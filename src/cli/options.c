@@ -45,8 +45,8 @@ static const char *const colours[] = {"auto", "always", "never", NULL};
 #define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))
 #define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__, NULL))
 #define CHOICE(features, field, ...) OPTION(features, field, GF_CLI_CHOICE(__VA_ARGS__))
-#define INT(features, field, ...) OPTION(features, field, GF_CLI_INT(__VA_ARGS__))
-#define SIZE(features, field, ...) OPTION(features, field, GF_CLI_SIZE(__VA_ARGS__))
+#define INT(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(INT, __VA_ARGS__))
+#define SIZE(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(SIZE, __VA_ARGS__))
 
 /* A row without an option is the help heading of the rows below it. gf_cli_common fills in choices
  * that are NULL from the library. -h prints the help of an option up to its first "; ". */

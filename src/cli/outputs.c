@@ -45,10 +45,8 @@ static bool template_put_word(FILE *file, const char *word, size_t length, const
     return true;
 }
 
-/* Make the output name for an input with this base name and index (from 1). format: --format, or
- * NULL. GF_USAGE if the template is invalid. The caller frees *name. */
-static gf_status outputs_fill_template(const char *template, const char *base, const char *format,
-                                       uint64_t index, char **name, gf_error *error) {
+gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
+                               uint64_t index, char **name, gf_error *error) {
     bool valid = *template;
     size_t size;
     *name = NULL;
@@ -121,7 +119,7 @@ static gf_status outputs_name_one(const gf_cli_line *line, gf_cli_input *input, 
     struct stat info;
     char *name;
     const gf_status status =
-        outputs_fill_template(line->options.name, base, format, index, &name, error);
+        gf_cli_template_fill(line->options.name, base, format, index, &name, error);
     if (status)
         return status;
     gf_codec_info known;

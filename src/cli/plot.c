@@ -130,10 +130,6 @@ static gf_status open_page(gf_cli_plot *plot, gf_error *error) {
     return check_cairo(cairo.cairo_status(page), error);
 }
 
-static void page_point(gf_cli_plot *plot, double x, double y) {
-    cairo.cairo_line_to(plot->page, x, y);
-}
-
 static void page_line(gf_cli_plot *plot, double x0, double y0, double x1, double y1) {
     cairo.cairo_move_to(plot->page, x0, y0);
     cairo.cairo_line_to(plot->page, x1, y1);
@@ -208,20 +204,6 @@ static void axis_linear(gf_axis *axis, int wanted, bool whole, bool grow) {
     axis->decimals = decimals > MAX_DECIMALS ? -1 : decimals > 0 ? (int)decimals : 0;
 }
 
-/* Add ticks at powers of ten; all: at 1, 2 and 5 times powers of ten. */
-static void add_log_ticks(gf_axis *axis, bool all) {
-    const int first = (int)floor(log10(axis->lo)), last = (int)ceil(log10(axis->hi));
-    const int stride = 1 + (last - first - 1) / 8;
-    axis->tick_count = 0;
-    for (int i = first; i <= last; i += stride)
-        for (int factor = 1; factor <= (all ? 5 : 1); factor += factor == 1 ? 1 : 3) {
-            const double tick = factor * pow(10, i);
-            if (tick >= axis->lo * (1 - 1e-9) && tick <= axis->hi * (1 + 1e-9) &&
-                axis->tick_count < MAX_TICKS)
-                axis->ticks[axis->tick_count++] = tick;
-        }
-}
-
 /* Choose the range and ticks of a logarithmic axis. below: extend it below the lowest value, which
  * would have no height otherwise. */
 static void axis_log(gf_axis *axis, bool below) {
@@ -231,9 +213,19 @@ static void axis_log(gf_axis *axis, bool below) {
     axis->hi = next_round(axis->hi, true);
     if (!(axis->hi > 2 * axis->lo))
         axis->hi = 4 * axis->lo;
-    add_log_ticks(axis, false);
-    if (axis->tick_count < 3)
-        add_log_ticks(axis, true);
+    const int first = (int)floor(log10(axis->lo)), last = (int)ceil(log10(axis->hi));
+    const int stride = 1 + (last - first - 1) / 8;
+    /* Ticks at powers of ten; if they are less than 3, at 1, 2 and 5 times powers of ten. */
+    for (int max = 1; max <= 5 && axis->tick_count < 3; max += 4) {
+        axis->tick_count = 0;
+        for (int i = first; i <= last; i += stride)
+            for (int factor = 1; factor <= max; factor += factor == 1 ? 1 : 3) {
+                const double tick = factor * pow(10, i);
+                if (tick >= axis->lo * (1 - 1e-9) && tick <= axis->hi * (1 + 1e-9) &&
+                    axis->tick_count < MAX_TICKS)
+                    axis->ticks[axis->tick_count++] = tick;
+            }
+    }
 }
 
 /* Convert a value to a page coordinate. */
@@ -321,7 +313,7 @@ static void place_axes(gf_cli_plot *plot, bool legend) {
 static void draw_axes(gf_cli_plot *plot) {
     const gf_axis *x = &plot->x, *y = &plot->y;
     page_line(plot, x->begin, y->end, x->begin, y->begin);
-    page_point(plot, x->end, y->begin);
+    cairo.cairo_line_to(plot->page, x->end, y->begin);
     for (size_t i = 0; i < x->tick_count; i++) {
         const double at = axis_at(x, x->ticks[i]);
         page_line(plot, at, y->begin, at, y->begin + TICK);
@@ -380,20 +372,6 @@ static double bin_end(const gf_cli_plot *plot, uint64_t row) {
 static double curve_height(const gf_cli_plot *plot, uint64_t row, size_t column) {
     const double value = cell_number(plot, row, column), size = fabs(value);
     return size > 1e300 ? (double)INFINITY : size < 1e-300 ? 0 : value;
-}
-
-/* Select the first table with a chart. Return false if there is none. */
-static bool find_chart(gf_cli_plot *plot) {
-    while ((plot->table = gf_result_table(plot->result, plot->index)) &&
-           (plot->table->chart == GF_CHART_NONE || !plot->table->row_count))
-        plot->index++;
-    plot->bars = plot->table && plot->table->chart == GF_CHART_BARS;
-    for (size_t c = 0; plot->bars && c < plot->table->curves; c++) {
-        const char *name = plot->table->columns[c].name;
-        plot->from = strcmp(name, "from") == 0 ? c : plot->from;
-        plot->to = strcmp(name, "to") == 0 ? c : plot->to;
-    }
-    return plot->table;
 }
 
 static void axis_extend(gf_axis *axis, double value) {
@@ -494,7 +472,7 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const double gap = alone && bar > 4 ? 0.5 : 0,
                  min = alone || bar >= MIN_STEP ? COLUMN : WIDE_STEP;
     if (gap == 0)
-        page_point(plot, plot->x.begin, base);
+        cairo.cairo_line_to(plot->page, plot->x.begin, base);
     for (uint64_t row = 0; row < rows;) {
         const gf_span span = next_span(plot, &row, column, min);
         const double low = fmin(span.low, base), high = fmax(span.high, base);
@@ -502,12 +480,12 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
         if (gap > 0) {
             page_box(plot, span.begin + gap, base, span.end - gap, top);
         } else {
-            page_point(plot, span.begin, top);
-            page_point(plot, span.end, top);
+            cairo.cairo_line_to(plot->page, span.begin, top);
+            cairo.cairo_line_to(plot->page, span.end, top);
         }
     }
     if (gap == 0)
-        page_point(plot, plot->x.end, base);
+        cairo.cairo_line_to(plot->page, plot->x.end, base);
     cairo.cairo_set_source_rgba(plot->page, colour.r, colour.g, colour.b, alone ? 1 : 0.15);
     if (alone) {
         cairo.cairo_fill(plot->page);
@@ -527,11 +505,11 @@ static void draw_line(gf_cli_plot *plot, size_t column) {
             continue;
         if (begins)
             cairo.cairo_move_to(plot->page, span.begin, span.first);
-        page_point(plot, span.begin, span.first);
+        cairo.cairo_line_to(plot->page, span.begin, span.first);
         if (span.low < span.high) {
-            page_point(plot, span.begin, span.low);
-            page_point(plot, span.begin, span.high);
-            page_point(plot, span.begin, span.last);
+            cairo.cairo_line_to(plot->page, span.begin, span.low);
+            cairo.cairo_line_to(plot->page, span.begin, span.high);
+            cairo.cairo_line_to(plot->page, span.begin, span.last);
         } else if (begins && !has_point(plot, row, column)) { /* an isolated point */
             page_box(plot, span.begin - 1, span.first - 1, span.begin + 1, span.first + 1);
         }
@@ -576,8 +554,18 @@ gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error) {
     plot->result = ready->outcome->results[0];
     gf_ready_add(ready, plot->file);
-    if (!find_chart(plot))
+    /* The first table with a chart. */
+    while ((plot->table = gf_result_table(plot->result, plot->index)) &&
+           (plot->table->chart == GF_CHART_NONE || !plot->table->row_count))
+        plot->index++;
+    if (!plot->table)
         return gf_set_error(error, GF_FAILED, "%s: no data to plot", plot->path);
+    plot->bars = plot->table->chart == GF_CHART_BARS;
+    for (size_t c = 0; plot->bars && c < plot->table->curves; c++) {
+        const char *name = plot->table->columns[c].name;
+        plot->from = strcmp(name, "from") == 0 ? c : plot->from;
+        plot->to = strcmp(name, "to") == 0 ? c : plot->to;
+    }
     gf_status status = choose_ranges(plot, error);
     if (status)
         return status;

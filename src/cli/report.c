@@ -482,32 +482,12 @@ static void report_busy(const gf_report *report) {
     putc('\n', stderr);
 }
 
-/* Print the parameters with the values used, derived ones included: "gain=1.1 axis=x". */
-static void report_parameters(const gf_cli_run *run) {
-    const gf_filter_info *info = run->info;
-    gf_step_info step;
-    if (gf_cli_inspect(gf_filter_find(info->name), run->settings, &run->outcome->report.in, &step,
-                       NULL))
-        return;
-    fputs("  parameters:", stderr);
-    for (size_t i = 0; i < info->param_count; i++) {
-        const gf_param *param = &info->params[i];
-        const bool flag = param->type == GF_PARAM_FLAG;
-        const char *text = gf_settings_text(step.effective, param->name);
-        if (flag ? !gf_settings_flag(step.effective, param->name) : !text)
-            continue;
-        fprintf(stderr, " %s%s", param->name, flag ? "" : "=");
-        if (!flag)
-            gf_cli_print_text(stderr, text);
-    }
-    putc('\n', stderr);
-    gf_settings_free(step.effective);
-}
-
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = &run->outcome->report;
-    gf_cli_summary summary = {0};
+    const gf_filter_info *info = run->info;
     const gf_format *in = &report->in;
+    gf_cli_summary summary = {0};
+    gf_step_info step;
     char format[64];
     gf_cli_print_name(stderr, run->output ? run->output : run->inputs[0],
                       run->output ? "standard output" : "standard input");
@@ -523,7 +503,22 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     gf_cli_report_brightness(&summary, NULL);
     if (!verbose)
         return;
-    report_parameters(run);
+    /* The parameters with the values used, derived ones included: "gain=1.1 axis=x". */
+    if (!gf_cli_inspect(gf_filter_find(info->name), run->settings, in, &step, NULL)) {
+        fputs("  parameters:", stderr);
+        for (const gf_param *param = info->params; param < info->params + info->param_count;
+             param++) {
+            const bool flag = param->type == GF_PARAM_FLAG;
+            const char *text = gf_settings_text(step.effective, param->name);
+            if (flag ? !gf_settings_flag(step.effective, param->name) : !text)
+                continue;
+            fprintf(stderr, " %s%s", param->name, flag ? "" : "=");
+            if (!flag)
+                gf_cli_print_text(stderr, text);
+        }
+        putc('\n', stderr);
+        gf_settings_free(step.effective);
+    }
     gf_format_text(in, format, sizeof format);
     fprintf(stderr, "  %s", format);
     if (report->pixels > in->width * in->height)

@@ -298,12 +298,23 @@ static void *verify_work(void *argument) {
     return NULL;
 }
 
-/* Run all jobs of generated images or of the file, in one thread per core. */
-static void do_jobs(gf_verify *verify) {
+/* Run all jobs of a file, or of generated images (path NULL), in one thread per core. If the file
+ * is unreadable, print its error now, and its name at the end. */
+static void do_jobs(gf_verify *verify, const char *path) {
     pthread_t threads[MAX_WORKERS];
     const gf_cli_options *options = verify->options;
     uint64_t wanted = options->threads ? options->threads : gf_cores(), started = 0;
-    if (verify->file) {
+    if (path) {
+        gf_error refused;
+        gf_report report = {0};
+        if (gf_load_file(path, &options->files, &verify->format, &verify->pixels, &report,
+                         &refused)) {
+            gf_cli_print_error(&refused);
+            verify->unread[verify->unread_count++] = path;
+            return;
+        }
+        gf_cli_report_damage(path, &report.remarks);
+        verify->file = strcmp(path, "-") == 0 ? "standard input" : path;
         /* Memory limit: each thread holds several copies of the image. */
         const uint64_t bytes = 16 * gf_row_bytes(&verify->format) * verify->format.height;
         const uint64_t fit = options->engine.max_memory / bytes;
@@ -318,22 +329,8 @@ static void do_jobs(gf_verify *verify) {
     while (started > 0)
         pthread_join(threads[--started], NULL);
     gf_cli_bar_hide();
-}
-
-/* Run the jobs of a file. If it is unreadable, print its error now, and its name at the end. */
-static void do_file(gf_verify *verify, const char *path) {
-    gf_error refused;
-    gf_report report = {0};
-    if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, &report,
-                     &refused)) {
-        gf_cli_print_error(&refused);
-        verify->unread[verify->unread_count++] = path;
-        return;
-    }
-    gf_cli_report_damage(path, &report.remarks);
-    verify->file = strcmp(path, "-") == 0 ? "standard input" : path;
-    do_jobs(verify);
     free(verify->pixels);
+    verify->pixels = NULL;
     verify->file = NULL;
 }
 
@@ -387,20 +384,6 @@ static gf_status verify_add_targets(gf_verify *verify, const char *backend, gf_e
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
-
-/* Note a failure for each filter and target without a compared image. */
-static void check_all_ran(gf_verify *verify) {
-    for (size_t i = 0; i < verify->filter_count; i++)
-        for (size_t t = 0; t < verify->target_count; t++) {
-            gf_verify_filter *entry = &verify->filters[i];
-            gf_error error;
-            if (entry->tallies[t].images)
-                continue;
-            gf_set_error(&error, GF_FAILED, "%s on %s: no image was compared", entry->info->name,
-                         verify->targets[t].name);
-            note_finding(verify, entry, &error, true);
-        }
-}
 
 static void verify_print_rows(const gf_verify *verify, bool json) {
     for (size_t row = 0; row < verify->filter_count * verify->target_count; row++) {
@@ -495,9 +478,18 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
     if (!status) {
         gf_cli_progress_begin(&verify->progress, "verify", "auto", false, false);
         for (size_t i = 0; i < line->operand_count; i++)
-            do_file(verify, line->operands[i]);
-        do_jobs(verify);
-        check_all_ran(verify);
+            do_jobs(verify, line->operands[i]);
+        do_jobs(verify, NULL);
+        /* Note a failure for each filter and target without a compared image. */
+        for (size_t i = 0; i < count * verify->target_count; i++) {
+            gf_verify_filter *entry = &verify->filters[i / verify->target_count];
+            const size_t t = i % verify->target_count;
+            gf_error none;
+            gf_set_error(&none, GF_FAILED, "%s on %s: no image was compared", entry->info->name,
+                         verify->targets[t].name);
+            if (!entry->tallies[t].images)
+                note_finding(verify, entry, &none, true);
+        }
         (line->options.json ? verify_print_json : print_text)(verify);
         error->message[0] = 0; /* already printed */
         if (verify->failures || verify->unread_count || verify->differences)
@@ -513,8 +505,9 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
 static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 
 static const gf_param params[] = {
-    GF_CLI_SIZE("samples", 'n', "N", "minimum number of samples to compare", "64M", 1, 1e18),
-    GF_CLI_INT("seed", 's', "N", "seed of the generated images", "1", 0, 999999999999),
+    GF_CLI_NUMBER(SIZE, "samples", 'n', "N", "minimum number of samples to compare", "64M", 1,
+                  1e18),
+    GF_CLI_NUMBER(INT, "seed", 's', "N", "seed of the generated images", "1", 0, 999999999999),
     GF_CLI_CHOICE("backend", 'b', "NAME", "backends to compare with golden", "all", backends),
     GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };

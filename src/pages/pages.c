@@ -422,25 +422,6 @@ static void template_fill(const char *path, FILE *out) {
     free(text);
 }
 
-/* Print the page of a filter or command, or the overview for NULL. */
-static void print_page(const gf_command *command, const char *date) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *page = open_memstream(&text, &size);
-    if (!page)
-        file_fail("memory");
-    if (command) {
-        put_command(command, date, page);
-    } else {
-        put_head("gpufilter", gf_help_summary, date, page);
-        template_fill("src/pages/gpufilter.1.in", page);
-    }
-    if (fclose(page))
-        file_fail("memory");
-    roff_put(text, stdout);
-    free(text);
-}
-
 int main(int argc, char **argv) {
     static const char *const templates[][2] = {
         {"man/gpufilter.1", NULL},
@@ -450,6 +431,8 @@ int main(int argc, char **argv) {
     const size_t count = sizeof templates / sizeof templates[0];
     gf_command command = {0};
     bool found = argc < 3;
+    char *text = NULL;
+    size_t size;
     for (size_t i = 0; i < count || (command = gf_command_at(i - count)).info.name; i++) {
         char name[64];
         snprintf(name, sizeof name, i < count ? "%s" : "man/gpufilter-%s.1",
@@ -458,10 +441,25 @@ int main(int argc, char **argv) {
         found = found || wanted;
         if (argc < 3)
             puts(name);
-        else if (wanted && i < count && templates[i][1])
+        if (!wanted)
+            continue;
+        if (i < count && templates[i][1]) {
             template_fill(templates[i][1], stdout);
-        else if (wanted)
-            print_page(i < count ? NULL : &command, argv[2]);
+            continue;
+        }
+        FILE *page = open_memstream(&text, &size);
+        if (!page)
+            file_fail("memory");
+        if (i < count) {
+            put_head("gpufilter", gf_help_summary, argv[2], page);
+            template_fill("src/pages/gpufilter.1.in", page);
+        } else {
+            put_command(&command, argv[2], page);
+        }
+        if (fclose(page))
+            file_fail("memory");
+        roff_put(text, stdout);
+        free(text);
     }
     errno = ENOENT;
     if (!found)
