@@ -10,12 +10,6 @@
 #include "ranks.h"
 #include "report.h"
 
-/* Backend and devices that ran images. */
-typedef struct batch_engine {
-    char name[256];
-    uint64_t images;
-} batch_engine;
-
 enum { MAX_SHARDS = 1000000, MAX_ENGINES = 8 /* listed in the summary */ };
 
 typedef struct batch_run {
@@ -43,7 +37,10 @@ typedef struct batch_run {
     uint64_t done, skipped; /* progress.failed counts the failures */
     uint64_t in_bytes, out_bytes;
     gf_cli_summary summary;
-    batch_engine engines[MAX_ENGINES];
+    struct batch_engine {
+        char name[256]; /* backend and devices */
+        uint64_t images;
+    } engines[MAX_ENGINES];
 } batch_run;
 
 /* ---- checks before the run ------------------------------------------------------------------- */
@@ -306,7 +303,7 @@ static void batch_name_file(const gf_batch_item *item, const gf_error *reason, g
 
 static void batch_count(batch_run *run, const gf_cli_run *one) {
     const gf_report *report = &one->outcome->report;
-    batch_engine *engine = run->engines, *last = engine + MAX_ENGINES - 1;
+    struct batch_engine *engine = run->engines, *last = engine + MAX_ENGINES - 1;
     char name[sizeof engine->name];
     snprintf(name, sizeof name, "%s (%s)", report->backend, report->device);
     while (engine < last && engine->images && strcmp(engine->name, name) != 0)
@@ -382,7 +379,7 @@ static bool batch_done(void *context, const gf_batch_done *done) {
 
 static void batch_summarise(const batch_run *run) {
     const gf_cli_progress *progress = &run->progress;
-    const batch_engine *engines = run->engines;
+    const struct batch_engine *engines = run->engines;
     const double seconds = gf_now() - progress->began;
     const double rate = progress->pixels * 1e-6 / seconds;
     const uint64_t skipped = run->skipped + run->inputs.skipped;

@@ -104,15 +104,9 @@ bool gf_cli_colour_on(FILE *file);
 
 /* ---- progress of one image or a batch, on standard error (progress.c) ------------------------ */
 
-typedef enum gf_cli_show {
-    GF_CLI_SHOW_NOTHING,
-    GF_CLI_SHOW_BAR,
-    GF_CLI_SHOW_LINES,
-    GF_CLI_SHOW_EVENTS /* JSON, one object per line */
-} gf_cli_show;
-
 typedef struct gf_cli_progress {
-    gf_cli_show show;
+    /* EVENTS: JSON, one object per line. */
+    enum { GF_CLI_SHOW_NOTHING, GF_CLI_SHOW_BAR, GF_CLI_SHOW_LINES, GF_CLI_SHOW_EVENTS } show;
     double began, drawn;           /* times of the start and of the last drawing, in seconds */
     uint64_t total, ended, failed; /* files; total 0: one image */
     double work, done, running;    /* bytes or rows: all; of finished files; completed of others */
@@ -148,8 +142,7 @@ static inline gf_job gf_cli_job_of(const gf_filter *filter, const gf_settings *s
     return (gf_job){.steps = steps, .step_count = gf_filter_describe(filter)->makes_image ? 2 : 1};
 }
 
-/* Describe the step of a filter for images of a format. The caller frees info->effective. (json.c)
- */
+/* Describe the step of a filter for a format. The caller frees info->effective. (json.c) */
 gf_status gf_cli_inspect(const gf_filter *filter, const gf_settings *settings,
                          const gf_format *format, gf_step_info *info, gf_error *error);
 

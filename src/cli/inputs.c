@@ -68,14 +68,6 @@ bool gf_cli_named_format(const char *name, gf_codec_info *format) {
     return false;
 }
 
-static int inputs_is_shown(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
-
-static int inputs_by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Return whether a directory is --out-dir. Call stat each time: another shard may have made it. */
 static bool inputs_is_out(const gf_cli_inputs *inputs, const struct stat *info) {
     const char *path = inputs->options->out_dir;
@@ -149,14 +141,14 @@ static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_
                              gf_error *error) {
     struct dirent **entries;
     gf_status status = GF_OK;
-    const int count = scandir(directory, &entries, inputs_is_shown, inputs_by_name);
+    const int count = scandir(directory, &entries, NULL, alphasort);
     if (count < 0) {
         gf_set_error(error, GF_FAILED, "%s: cannot read the directory: %s", directory,
                      strerror(errno));
         return inputs_print_error(inputs, error);
     }
     for (int i = 0; i < count; i++) {
-        if (!status)
+        if (!status && entries[i]->d_name[0] != '.')
             status = inputs_visit(inputs, directory, entries[i]->d_name, relative, error);
         free(entries[i]);
     }

@@ -41,19 +41,22 @@ static const char *const colours[] = {"auto", "always", "never", NULL};
 
 /* An option: its features, its member of gf_cli_options, and the arguments of a macro in cli.h. */
 #define OPTION(features, field, ...)                                                               \
-    { FEATURE_##features, offsetof(gf_cli_options, field), __VA_ARGS__ }
+    { FEATURE_##features, offsetof(gf_cli_options, field), __VA_ARGS__, (gf_name_list)0 }
 #define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))
 #define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__, NULL))
 #define CHOICE(features, field, ...) OPTION(features, field, GF_CLI_CHOICE(__VA_ARGS__))
+#define NAMED(features, field, list, ...)                                                          \
+    { FEATURE_##features, offsetof(gf_cli_options, field), GF_CLI_CHOICE(__VA_ARGS__, NULL), list }
 #define INT(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(INT, __VA_ARGS__))
 #define SIZE(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(SIZE, __VA_ARGS__))
 
-/* A row without an option is the help heading of the rows below it. gf_cli_common fills in choices
- * that are NULL from the library. -h prints the help of an option up to its first "; ". */
+/* A row without an option is the help heading of the rows below it. -h prints the help of an option
+ * up to its first "; ". */
 static const struct gf_common {
     gf_feature features;
     size_t field; /* in gf_cli_options: a bool, uint32_t for INT, uint64_t for SIZE, or text */
     gf_param param;
+    gf_name_list names; /* of a choice without choices: those of the library */
 } table[] = {
     {.param = {.group = "Input and output"}},
     TEXT(ANY, raw_text, "raw", 0, "SHAPE",
@@ -83,14 +86,14 @@ static const struct gf_common {
          "read 1 to 4 channels of each input, such as 1,2,3; they are data, not alpha"),
     FLAG(ANY, files.strict, "strict", 0,
          "fail for damaged pixels that can be read, such as repaired rows of a fax"),
-    CHOICE(IMAGE, files.write.format, "format", 0, "FORMAT",
-           "image format of the output; without it, the extension selects the format", NULL, NULL),
-    CHOICE(IMAGE, files.write.compression, "compression", 'c', "EFFORT", "PNG compression effort",
-           "fast", NULL),
+    NAMED(IMAGE, files.write.format, GF_NAMES_FORMAT, "format", 0, "FORMAT",
+          "image format of the output; without it, the extension selects the format", NULL),
+    NAMED(IMAGE, files.write.compression, GF_NAMES_COMPRESSION, "compression", 'c', "EFFORT",
+          "PNG compression effort", "fast"),
     INT(IMAGE, files.write.quality, "quality", 'Q', "N", "JPEG quality; chroma is not subsampled",
         "95", 1, 100),
-    CHOICE(IMAGE, files.write.tiff_compression, "tiff-compression", 0, "NAME",
-           "compression of TIFF outputs", "deflate", NULL),
+    NAMED(IMAGE, files.write.tiff_compression, GF_NAMES_TIFF_COMPRESSION, "tiff-compression", 0,
+          "NAME", "compression of TIFF outputs", "deflate"),
     FLAG(IMAGE, files.write.strip, "strip", 0, "omit the metadata of the input from the output"),
     CHOICE(IMAGE, depth, "depth", 0, "DEPTH",
            "sample type of the output: bits of integers, or f32; filters that change the image "
@@ -142,13 +145,14 @@ static const struct gf_common {
          "continue with the other inputs after a failure; this is the default"),
     FLAG(MANY, fail_fast, "fail-fast", 0, "start no more inputs after a failure"),
     {.param = {.group = "Backend and threads"}},
-    CHOICE(ANY | FEATURE_BRIEF, engine.backend, "backend", 'b', "NAME",
-           "backend; auto: the backend with the lowest estimated run time", "auto", NULL),
+    NAMED(ANY | FEATURE_BRIEF, engine.backend, GF_NAMES_BACKEND, "backend", 'b', "NAME",
+          "backend; auto: the backend with the lowest estimated run time", "auto"),
     TEXT(ANY, engine.devices, "device", 'd', "LIST",
          "CUDA devices: 0 or 0,2 or all; a filter then runs on the cuda backend"),
     INT(ANY | FEATURE_BRIEF, threads, "threads", 'j', "N",
         "CPU threads, 0: one per core; in a batch, images processed at once", "0", 0, 1024),
-    CHOICE(ANY, engine.simd, "simd", 0, "LEVEL", "SIMD level of the cpu backend", "auto", NULL),
+    NAMED(ANY, engine.simd, GF_NAMES_SIMD, "simd", 0, "LEVEL", "SIMD level of the cpu backend",
+          "auto"),
     INT(ANY, rows_per_strip, "rows-per-strip", 0, "N",
         "rows per strip; 0: automatic, for golden the whole image", "0", 0, 2147483647),
     FLAG(ANY, engine.verify, "verify", 0,
@@ -212,14 +216,6 @@ static unsigned options_features(const gf_filter_info *info) {
 }
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
-    static const struct {
-        const char *option;
-        gf_name_list choices;
-    } named[] = {{"backend", GF_NAMES_BACKEND},
-                 {"simd", GF_NAMES_SIMD},
-                 {"format", GF_NAMES_FORMAT},
-                 {"compression", GF_NAMES_COMPRESSION},
-                 {"tiff-compression", GF_NAMES_TIFF_COMPRESSION}};
     size_t count = 0;
     const char *group = NULL;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -230,9 +226,8 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
         gf_param *param = &params[count++];
         *param = table[i].param;
         param->group = group;
-        for (size_t j = 0; j < sizeof named / sizeof named[0]; j++)
-            if (strcmp(param->name, named[j].option) == 0)
-                param->choices = gf_names(named[j].choices);
+        if (param->type == GF_PARAM_CHOICE && !param->choices)
+            param->choices = gf_names(table[i].names);
     }
     return count;
 }

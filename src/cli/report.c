@@ -44,21 +44,17 @@ const char *gf_cli_cell_text(gf_value value, char number[40]) {
     return number;
 }
 
-static bool is_utf8_locale(void) {
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *value = NULL;
-    for (size_t i = 0; i < 3 && !(value && *value); i++)
-        value = getenv(names[i]);
-    const char *charset = value ? strchr(value, '.') : NULL;
-    return charset &&
-           (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
-}
-
 gf_cli_screen gf_cli_screen_of(FILE *file) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < 3 && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    const char *charset = locale ? strchr(locale, '.') : NULL;
     struct winsize size;
     const bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return (gf_cli_screen){.width = known ? size.ws_col : NO_WIDTH,
-                           .utf8 = is_utf8_locale(),
+                           .utf8 = charset && (strncasecmp(charset, ".utf-8", 6) == 0 ||
+                                               strncasecmp(charset, ".utf8", 5) == 0),
                            .terminal = isatty(fileno(file)),
                            .colour = gf_cli_colour_on(file)};
 }

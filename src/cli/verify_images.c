@@ -207,16 +207,6 @@ __attribute__((format(printf, 2, 3))) static void differences_add(gf_differences
     va_end(arguments);
 }
 
-/* Return whether two values are equal in every bit, including NaN payloads and the sign of 0.
- * Members that a type does not use are zero. */
-static bool same_value(const gf_value *a, const gf_value *b) {
-    uint64_t x, y;
-    memcpy(&x, &a->real, sizeof x);
-    memcpy(&y, &b->real, sizeof y);
-    return a->type == b->type && a->low == b->low && a->high == b->high && x == y &&
-           (a->type != GF_VALUE_TEXT || strcmp(a->text, b->text) == 0);
-}
-
 static void compare_table(const gf_result *want, const gf_result *got, size_t t,
                           gf_differences *found) {
     const gf_table *table = gf_result_table(want, t), *other = gf_result_table(got, t);
@@ -233,7 +223,11 @@ static void compare_table(const gf_result *want, const gf_result *got, size_t t,
         for (size_t c = 0; c < table->column_count; c++) {
             const gf_value a = gf_result_cell(want, t, row, c), b = gf_result_cell(got, t, row, c);
             char wanted[40], actual[40];
-            if (!same_value(&a, &b))
+            /* Compare every bit, including NaN payloads and the sign of 0. Members that a type does
+             * not use are zero. */
+            if (a.type != b.type || a.low != b.low || a.high != b.high ||
+                memcmp(&a.real, &b.real, sizeof a.real) != 0 ||
+                (a.type == GF_VALUE_TEXT && strcmp(a.text, b.text) != 0))
                 differences_add(found, "table %s, row %" PRIu64 ", %s: expected %.48s, got %.48s",
                                 table->name, row, table->columns[c].name,
                                 gf_cli_cell_text(a, wanted), gf_cli_cell_text(b, actual));

@@ -38,8 +38,8 @@ static void image_add_report(gf_report *all, const gf_report *one) {
     all->device_failed = all->device_failed || one->device_failed;
     all->verified = all->verified && one->verified;
     all->strips += one->strips;
-    all->rows_per_strip =
-        one->rows_per_strip > all->rows_per_strip ? one->rows_per_strip : all->rows_per_strip;
+    if (one->rows_per_strip > all->rows_per_strip)
+        all->rows_per_strip = one->rows_per_strip;
     for (int i = 0; i < GF_STAGE_COUNT; i++) {
         all->busy[i].seconds += one->busy[i].seconds;
         all->busy[i].workers += one->busy[i].workers;
@@ -60,26 +60,6 @@ static void *image_pack(const gf_partial *partial, size_t *size) {
     void *bytes = gf_mpi_need(malloc(*size));
     gf_partial_write(partial, bytes);
     return bytes;
-}
-
-/* Receive partial result and report of the next rank, and merge them into *all and *report. */
-static gf_status image_receive(const gf_job *job, uint32_t from, gf_partial *all, gf_report *report,
-                               gf_error *error) {
-    size_t size;
-    gf_report one;
-    gf_partial *part = NULL;
-    gf_mpi_move(GF_MPI_RECEIVE, from, &size, sizeof size);
-    void *bytes = gf_mpi_need(malloc(size));
-    gf_mpi_move(GF_MPI_RECEIVE, from, bytes, size);
-    gf_mpi_move(GF_MPI_RECEIVE, from, &one, sizeof one);
-    if (one.strips) /* 0: the rank had no rows, with fewer rows than ranks */
-        image_add_report(report, &one);
-    gf_status status = gf_partial_read(job, bytes, size, &part, error);
-    if (!status)
-        status = gf_partial_merge(all, part, error);
-    gf_partial_free(part);
-    free(bytes);
-    return status;
 }
 
 /* ---- one image ------------------------------------------------------------------------------- */
@@ -111,8 +91,22 @@ static gf_status image_run_range(image_job *image, const gf_job *job, const gf_p
             gf_mpi_move(GF_MPI_SEND, 0, bytes, size);
             gf_mpi_move(GF_MPI_SEND, 0, report, sizeof *report);
             free(bytes);
-        } else if (image->rank == 0)
-            status = image_receive(job, r, *partial, report, error);
+        } else if (image->rank == 0) {
+            size_t size;
+            gf_report one;
+            gf_partial *part = NULL;
+            gf_mpi_move(GF_MPI_RECEIVE, r, &size, sizeof size);
+            void *bytes = gf_mpi_need(malloc(size));
+            gf_mpi_move(GF_MPI_RECEIVE, r, bytes, size);
+            gf_mpi_move(GF_MPI_RECEIVE, r, &one, sizeof one);
+            if (one.strips) /* 0: the rank had no rows, with fewer rows than ranks */
+                image_add_report(report, &one);
+            status = gf_partial_read(job, bytes, size, &part, error);
+            if (!status)
+                status = gf_partial_merge(*partial, part, error);
+            gf_partial_free(part);
+            free(bytes);
+        }
         status = gf_mpi_agree(status, error);
     }
     return status;

@@ -218,17 +218,6 @@ static void put_formats(FILE *page) {
 
 /* ---- pages of filters and commands ---------------------------------------------------------- */
 
-/* Write the operands: "IN", "[OUT]", "FILE...", "[FILE]...". */
-static void put_operands(const char *operands, FILE *page) {
-    for (const char *word = operands; *word; word += strspn(word, " ")) {
-        const bool optional = *word == '[';
-        const int size = (int)strcspn(word + optional, "]. ");
-        fprintf(page, optional ? ".Op Ar %.*s" : ".Ar %.*s", size, word + optional);
-        word += strcspn(word, " ");
-        fputs(word[-1] != '.' ? "\n" : optional ? " ...\n" : " Ns ...\n", page);
-    }
-}
-
 static void put_files(const gf_command *command, bool many, FILE *page) {
     const bool image = command->info.makes_image;
     fprintf(page,
@@ -263,7 +252,14 @@ static void put_command(const gf_command *command, const char *date, FILE *page)
     fputs(".Sh SYNOPSIS\n", page);
     if (!many || info->makes_image) {
         fprintf(page, ".Nm gpufilter %s\n.Op Ar OPTION ...\n", info->name);
-        put_operands(info->operands, page);
+        /* "IN", "[OUT]", "FILE...", "[FILE]..." */
+        for (const char *word = info->operands; *word; word += strspn(word, " ")) {
+            const bool optional = *word == '[';
+            const int size = (int)strcspn(word + optional, "]. ");
+            fprintf(page, optional ? ".Op Ar %.*s" : ".Ar %.*s", size, word + optional);
+            word += strcspn(word, " ");
+            fputs(word[-1] != '.' ? "\n" : optional ? " ...\n" : " Ns ...\n", page);
+        }
     }
     if (many)
         fprintf(page, ".Nm gpufilter %s\n.Op Ar OPTION ...\n%s.Ar IN Ns ...\n", info->name,
@@ -289,19 +285,6 @@ static void put_command(const gf_command *command, const char *date, FILE *page)
 }
 
 /* ---- completions: one table of all options, read by a script for each shell ------------------ */
-
-/* Return the name that the scripts use for the kind of value of an option. */
-static const char *kind_of(const gf_param *param, const char *metavar) {
-    static const char *const kinds[GF_PARAM_SAMPLES + 1] = {
-        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files"};
-    const char *kind = param->choices ? "words" : kinds[param->type];
-    if (param->type == GF_PARAM_TEXT)
-        kind = strcmp(param->name, "device") == 0 ? "words"
-               : strcmp(metavar, "FILE") == 0     ? "files"
-               : strcmp(metavar, "DIR") == 0      ? "directories"
-                                                  : NULL;
-    return kind ? kind : "unknown";
-}
 
 /* Write text in single quotes, and a newline. All three shells read '"'"' as a single quote. */
 static void put_quoted(const char *text, FILE *out) {
@@ -336,6 +319,8 @@ static void put_words(const gf_param *param, FILE *out) {
 /* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. The line of a name itself has filter,
  * command or word as OPTION, the kind of its operands, and its summary. */
 static void put_table(FILE *out) {
+    static const char *const kinds[GF_PARAM_SAMPLES + 1] = {
+        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files"};
     gf_command command;
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
         gf_param params[GF_CLI_MAX_PARAMS];
@@ -352,8 +337,14 @@ static void put_table(FILE *out) {
         put_quoted(command.info.summary, out);
         for (const gf_param *param = params; param < params + count; param++) {
             const char *metavar = param->metavar ? param->metavar : "";
+            const char *kind = param->choices ? "words" : kinds[param->type];
+            if (param->type == GF_PARAM_TEXT)
+                kind = strcmp(param->name, "device") == 0 ? "words"
+                       : strcmp(metavar, "FILE") == 0     ? "files"
+                       : strcmp(metavar, "DIR") == 0      ? "directories"
+                                                          : NULL;
             fprintf(out, "%s|--%s|%s%.1s|%s|%s|", command.info.name, param->name,
-                    param->letter ? "-" : "", &param->letter, kind_of(param, metavar), metavar);
+                    param->letter ? "-" : "", &param->letter, kind ? kind : "unknown", metavar);
             put_words(param, out);
             fputc('|', out);
             put_quoted(param->help, out);
