@@ -261,42 +261,36 @@ static int compare_reports(const void *a, const void *b) {
     return (x->total_seconds > y->total_seconds) - (x->total_seconds < y->total_seconds);
 }
 
-/* Time an item on a target: golden once, others at least MIN_RUNS times after a warm-up run. */
-static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, gf_run_output *made,
-                          gf_error *error) {
-    gf_bench_row *row = &item->rows[t];
-    gf_report reports[MAX_RUNS];
-    double spent = 0;
-    row->runs = t == 0;
-    gf_status status =
-        gf_run_output_make(bench->targets[t].engine, &item->run, made, &reports[0], error);
-    while (!status && t && row->runs < MAX_RUNS &&
-           (row->runs < MIN_RUNS || spent < bench->seconds)) {
-        gf_report *report = &reports[row->runs++];
-        status = gf_run_output_make(bench->targets[t].engine, &item->run, made, report, error);
-        spent += report->total_seconds;
-    }
-    qsort(reports, row->runs, sizeof reports[0], compare_reports);
-    row->report = reports[row->runs / 2];
-    return status;
-}
-
-/* Time an item on all targets. Golden runs first as the reference of the comparisons. */
+/* Time an item on all targets: first on golden, once, as the reference of the comparisons; on
+ * others at least MIN_RUNS times after a warm-up run. */
 static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error) {
     gf_run_output want = {0}, got = {0};
     gf_status status = GF_OK;
     for (int i = 0; i < 2; i++)
         item->run.images[i] = (gf_pixels){bench->images[i], gf_row_bytes(&bench->format)};
     for (size_t t = 0; t < bench->target_count && !status; t++) {
+        gf_engine *engine = bench->targets[t].engine;
+        gf_bench_row *row = &item->rows[t];
         gf_run_output *made = t ? &got : &want;
+        gf_report reports[MAX_RUNS] = {{.start_seconds = 0}};
+        double spent = 0;
         if (item->run.drawn.width)
             status = allocate_image(&item->run.drawn, &made->image, error);
         if (!status)
-            status = time_row(bench, item, t, made, error);
+            status = gf_run_output_make(engine, &item->run, made, &reports[0], error);
+        row->runs = t == 0;
+        while (!status && t && row->runs < MAX_RUNS &&
+               (row->runs < MIN_RUNS || spent < bench->seconds)) {
+            gf_report *report = &reports[row->runs++];
+            status = gf_run_output_make(engine, &item->run, made, report, error);
+            spent += report->total_seconds;
+        }
+        qsort(reports, row->runs, sizeof reports[0], compare_reports);
+        row->report = reports[row->runs / 2];
         const gf_differences found = !status && t
                                          ? gf_run_output_compare(&item->run.drawn, &want, &got)
                                          : (gf_differences){0};
-        item->rows[t].differs = found.count;
+        row->differs = found.count;
         bench->differs = bench->differs || found.count;
         fflush(stdout);
         if (found.count)

@@ -237,12 +237,11 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
                : GF_OK;
 }
 
-static gf_status inputs_take_list(gf_cli_inputs *inputs, const char *name, bool null,
-                                  gf_error *error) {
+static gf_status inputs_take_list(gf_cli_inputs *inputs, const char *name, gf_error *error) {
     const bool standard = strcmp(name, "-") == 0;
     inputs_list list = {.file = standard ? stdin : fopen(name, "re"),
                         .name = standard ? "standard input" : name,
-                        .null = null};
+                        .null = inputs->options->null};
     gf_status status = GF_OK;
     if (!list.file)
         return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
@@ -289,7 +288,7 @@ gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inp
                      ? inputs_add(inputs, strdup("-"), 0, NULL, error)
                      : inputs_take_name(inputs, line->operands[i], error);
     if (!status && list)
-        status = inputs_take_list(inputs, list, line->options.null, error);
+        status = inputs_take_list(inputs, list, error);
     if (status || inputs->count || inputs->failed)
         return status;
     const char *first = line->operand_count ? line->operands[0] : NULL;

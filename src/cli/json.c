@@ -258,7 +258,7 @@ void gf_cli_report_json_failure(FILE *file, const gf_filter_info *info, const ch
     fputs("}\n", file);
 }
 
-const gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED] = {
+const struct gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED] = {
     {"icc", "ICC profile"},
     {"exif", "EXIF data"},
     {"orientation", "orientation"},

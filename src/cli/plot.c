@@ -295,21 +295,6 @@ static double widest_number(gf_cli_plot *plot, const gf_axis *axis) {
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-/* Position both axes, with margins for their labels, and draw grid lines at the ticks of y. The
- * data is drawn above the grid, and the axes above the data. */
-static void place_axes(gf_cli_plot *plot, bool legend) {
-    gf_axis *x = &plot->x, *y = &plot->y;
-    x->begin = MARGIN + LABEL_SIZE + 8 + widest_number(plot, y) + TICK + 3;
-    x->end = WIDTH - MARGIN - widest_number(plot, x) / 2;
-    y->begin = HEIGHT - MARGIN - LABEL_SIZE - 8 - NUMBER_SIZE - TICK - 3;
-    y->end = MARGIN + (legend || y->power ? 20 : 0);
-    for (size_t i = 0; i < y->tick_count; i++) {
-        const double at = axis_at(y, y->ticks[i]);
-        page_line(plot, x->begin, at, x->end, at);
-    }
-    stroke_path(plot, faint, 0.75);
-}
-
 static void draw_axes(gf_cli_plot *plot) {
     const gf_axis *x = &plot->x, *y = &plot->y;
     page_line(plot, x->begin, y->end, x->begin, y->begin);
@@ -382,7 +367,8 @@ static void axis_extend(gf_axis *axis, double value) {
     axis->min = value > 0 ? fmin(axis->min, value) : axis->min;
 }
 
-static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
+/* Choose the ranges and ticks of both axes and their positions on the page, and draw grid lines. */
+static gf_status prepare_axes(gf_cli_plot *plot, gf_error *error) {
     const gf_table *table = plot->table;
     const size_t last = table->column_count - 1;
     gf_axis *x = &plot->x, *y = &plot->y;
@@ -405,18 +391,29 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
                             plot->path);
     if (y->log) {
         axis_log(y, plot->bars);
-        return GF_OK;
+    } else {
+        /* Include zero for bars, and for lines that come close to it. */
+        if (y->lo > 0 && (plot->bars || y->lo < y->hi / 2 || y->lo == y->hi))
+            y->lo = 0;
+        if (y->hi < 0 && (plot->bars || y->hi > y->lo / 2 || y->lo == y->hi))
+            y->hi = 0;
+        if (!(y->lo < y->hi)) {
+            y->lo = 0;
+            y->hi = 1;
+        }
+        axis_linear(y, 6, plot_is_whole(table, table->curves, last), true);
     }
-    /* Include zero for bars, and for lines that come close to it. */
-    if (y->lo > 0 && (plot->bars || y->lo < y->hi / 2 || y->lo == y->hi))
-        y->lo = 0;
-    if (y->hi < 0 && (plot->bars || y->hi > y->lo / 2 || y->lo == y->hi))
-        y->hi = 0;
-    if (!(y->lo < y->hi)) {
-        y->lo = 0;
-        y->hi = 1;
+    /* Leave margins for labels and legend. The data is drawn above the grid lines at the ticks of
+     * y, and the axes above the data. */
+    x->begin = MARGIN + LABEL_SIZE + 8 + widest_number(plot, y) + TICK + 3;
+    x->end = WIDTH - MARGIN - widest_number(plot, x) / 2;
+    y->begin = HEIGHT - MARGIN - LABEL_SIZE - 8 - NUMBER_SIZE - TICK - 3;
+    y->end = MARGIN + (last > table->curves || y->power ? 20 : 0);
+    for (size_t i = 0; i < y->tick_count; i++) {
+        const double at = axis_at(y, y->ticks[i]);
+        page_line(plot, x->begin, at, x->end, at);
     }
-    axis_linear(y, 6, plot_is_whole(table, table->curves, last), true);
+    stroke_path(plot, faint, 0.75);
     return GF_OK;
 }
 
@@ -566,11 +563,10 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *e
         plot->from = strcmp(name, "from") == 0 ? c : plot->from;
         plot->to = strcmp(name, "to") == 0 ? c : plot->to;
     }
-    gf_status status = choose_ranges(plot, error);
+    gf_status status = prepare_axes(plot, error);
     if (status)
         return status;
     const size_t curves = plot->table->column_count - plot->table->curves;
-    place_axes(plot, curves > 1);
     for (size_t c = plot->table->curves; c < plot->table->column_count; c++)
         if (plot->bars)
             draw_bars(plot, c, curves == 1);

@@ -73,12 +73,10 @@ typedef struct gf_cli_summary {
 } gf_cli_summary;
 
 /* Name and text of a bit of gf_dropped, from the lowest: for JSON, and for people. */
-typedef struct gf_cli_dropped {
-    const char *name, *text;
-} gf_cli_dropped;
-
 enum { GF_CLI_DROPPED = 10 };
-extern const gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED];
+extern const struct gf_cli_dropped {
+    const char *name, *text;
+} gf_cli_dropped_kinds[GF_CLI_DROPPED];
 
 /* Add an image. first_page: without --page. */
 void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,

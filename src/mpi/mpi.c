@@ -94,18 +94,14 @@ void *gf_mpi_share(void *data, size_t *size) {
 gf_status gf_mpi_agree(gf_status status, gf_error *error) {
     const uint32_t failed = status ? mpi_peers.rank : mpi_peers.count;
     uint32_t lowest;
-    gf_error outcome = {0};
     MPI_Request request;
     MPI_Iallreduce(&failed, &lowest, 1, MPI_UINT32_T, MPI_MIN, gf_mpi_world, &request);
     mpi_finish(&request);
     if (lowest == mpi_peers.count)
         return GF_OK;
-    if (status)
-        outcome = *error;
-    outcome.status = status;
-    gf_mpi_move(GF_MPI_BROADCAST, lowest, &outcome, sizeof outcome);
-    *error = outcome;
-    return outcome.status;
+    error->status = status;
+    gf_mpi_move(GF_MPI_BROADCAST, lowest, error, sizeof *error);
+    return error->status;
 }
 
 /* ---- initialization and finalization --------------------------------------------------------- */
