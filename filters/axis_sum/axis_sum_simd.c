@@ -9,7 +9,8 @@
 #define PERIOD_BYTES 192
 #define PERIOD_VECTORS (PERIOD_BYTES / (4 * VEC_FLOATS))
 
-#define TILE 4096 /* samples per tile of columns */
+/* Samples per tile of columns; of f32, 64-bit sums and several rows share the cache. */
+enum { TILE = 4096, TILE_F32 = 1024 };
 
 /* Lanes with equal indices modulo this value belong to one channel, for every channel count. */
 #define FOLDED 48
@@ -42,12 +43,9 @@ static void sum_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 #define LINE (LINE_BYTES / sizeof(float))
 
 static inline void sum_line(const float *restrict row, size_t period, double *restrict lanes) {
-    for (size_t j = 0; j < LINE; j++) {
-        double lane = lanes[j];
+    for (size_t j = 0; j < LINE; j++)
         for (size_t k = 0; k < UNROLL; k++)
-            lane += (double)row[k * period + j];
-        lanes[j] = lane;
-    }
+            lanes[j] += (double)row[k * period + j];
 }
 
 static void sum_row_f32(const float *row, size_t n, uint32_t channels, double *sums,
@@ -89,32 +87,20 @@ GF_INLINE void sum_down_rows_f32(double *restrict sums, const unsigned char *row
     }
 }
 
-/* Add eight rows, one cache line of each at a time. */
-static void sum_down_eight_f32(double *sums, const unsigned char *rows, size_t stride, size_t n) {
-    size_t i = 0;
-    for (; n - i >= LINE; i += LINE) {
-        for (size_t r = 8; r < 16; r++)
-            __builtin_prefetch(rows + r * stride + i * sizeof(float));
-        sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, LINE);
-    }
-    sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
-}
-
-/* Samples per tile of f32 columns: 64-bit sums and several rows share the cache. */
-#define TILE_F32 1024
-
-static void sum_down_f32(double *to, const unsigned char *rows, size_t stride, uint64_t count,
+/* Add eight rows at a time, and of these one cache line of each at a time. */
+static void sum_down_f32(double *sums, const unsigned char *rows, size_t stride, uint64_t count,
                          size_t n) {
-    for (size_t i = 0; i < n; i += TILE_F32) {
-        double *sums = to + i;
-        const unsigned char *first = rows + i * sizeof(float);
-        const size_t chunk = n - i < TILE_F32 ? n - i : TILE_F32;
-        uint64_t r = 0;
-        for (; count - r >= 8; r += 8)
-            sum_down_eight_f32(sums, first + r * stride, stride, chunk);
-        for (; r < count; r++)
-            sum_down_rows_f32(sums, first + r * stride, stride, 1, chunk);
+    for (; count >= 8; count -= 8, rows += 8 * stride) {
+        size_t i = 0;
+        for (; n - i >= LINE; i += LINE) {
+            for (size_t r = 8; r < 16; r++)
+                __builtin_prefetch(rows + r * stride + i * sizeof(float));
+            sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, LINE);
+        }
+        sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
     }
+    for (; count > 0; count--, rows += stride)
+        sum_down_rows_f32(sums, rows, stride, 1, n);
 }
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
@@ -125,10 +111,10 @@ static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_strip *strip
                              uint64_t end) {
     const gf_type type = plan->head.in.type;
     const size_t stride = strip->in[0].stride;
-    const uint64_t count = strip->out.rows;
-    for (uint64_t i = begin; i < end; i += TILE) {
+    const uint64_t count = strip->out.rows, tile = type == GF_F32 ? TILE_F32 : TILE;
+    for (uint64_t i = begin; i < end; i += tile) {
         const unsigned char *rows = gf_row(&strip->in[0], strip->out.y0) + i * gf_type_bytes(type);
-        const size_t n = (size_t)(end - i < TILE ? end - i : TILE);
+        const size_t n = (size_t)(end - i < tile ? end - i : tile);
         uint64_t *sums = (uint64_t *)strip->state + i;
         if (type == GF_U8)
             sum_down_u8(sums, rows, stride, count, n);
