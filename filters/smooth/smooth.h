@@ -43,7 +43,7 @@ typedef struct gf_smooth_integer {
     /* TAPS: 255 times the sum of all taps is below 2^23. */
     uint8_t tap[2 * GF_SMOOTH_INTEGER_REACH + 1];
     float scale;
-    float near, next; /* SUMS */
+    float near, next; /* of the sums, also for TAPS; without the smooth stage, near counts twice */
     float tie_margin;
 } gf_smooth_integer;
 

@@ -311,9 +311,8 @@ static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint6
 /* Compute pixels [s, e) of a row by the chain. */
 static void smooth_row_by_chain(const gf_smooth_part *part, const unsigned char *in,
                                 unsigned char *out, uint64_t s, uint64_t e) {
-    if (s < e)
-        smooth_chain_row(part, in, s, e, out + s * smooth_pixel_bytes(part->plan),
-                         part->plan->head.in.type);
+    smooth_chain_row(part, in, s, e, out + s * smooth_pixel_bytes(part->plan),
+                     part->plan->head.in.type);
 }
 
 static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned char *in,
@@ -337,39 +336,32 @@ static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned ch
     }
 }
 
-/* Compute pixels [s, e) of a row. only_inside: only pixels whose windows are inside the tile. */
-static void smooth_row(const gf_smooth_part *part, const unsigned char *in, unsigned char *out,
-                       uint64_t s, uint64_t e, bool only_inside) {
-    const gf_format *format = &part->plan->head.in;
-    if (!part->use_integers) {
-        smooth_row_by_chain(part, in, out, s, e);
-        return;
-    }
-    uint64_t in_s, in_e, end;
-    for (uint64_t x = s; x < e; x = end) {
-        end = smooth_inside(part->plan, format->width, x, e, &in_s, &in_e);
-        if ((in_e - in_s) * format->channels < MIN_RUN && !only_inside)
-            in_s = in_e = end;
-        if (!only_inside)
-            smooth_row_by_chain(part, in, out, x, in_s);
-        smooth_row_by_integers(part, in, out, in_s, in_e);
-        if (!only_inside)
-            smooth_row_by_chain(part, in, out, in_e, end);
-    }
-}
-
-/* Compute pixels [s, e) of row y in pieces, alpha included. */
+/* Compute pixels [s, e) of row y in pieces, alpha included. only_inside: only pixels whose windows
+ * are inside the tile. */
 static void smooth_row_pieces(const gf_smooth_part *part, uint64_t y, uint64_t s, uint64_t e,
                               bool only_inside) {
+    const gf_format *format = &part->plan->head.in;
     const size_t pixel = smooth_pixel_bytes(part->plan);
     const unsigned char *in = gf_row(part->in, y);
     unsigned char *out = gf_row(part->out, y);
     const uint64_t piece = part->has_alpha ? ALPHA_PIECE : e - s;
-    for (uint64_t x = s; x < e; x += piece) {
-        const uint64_t pixels = smooth_min(piece, e - x);
-        smooth_row(part, in, out, x, x + pixels, only_inside);
+    for (uint64_t first = s, last; first < e; first = last) {
+        last = smooth_min(e, first + piece);
+        if (!part->use_integers)
+            smooth_row_by_chain(part, in, out, first, last);
+        for (uint64_t x = first, in_s, in_e, end; part->use_integers && x < last; x = end) {
+            end = smooth_inside(part->plan, format->width, x, last, &in_s, &in_e);
+            if ((in_e - in_s) * format->channels < MIN_RUN && !only_inside)
+                in_s = in_e = end;
+            if (!only_inside)
+                smooth_row_by_chain(part, in, out, x, in_s);
+            smooth_row_by_integers(part, in, out, in_s, in_e);
+            if (!only_inside)
+                smooth_row_by_chain(part, in, out, in_e, end);
+        }
         if (part->has_alpha)
-            part->simd->blend(out + x * pixel, in + x * pixel, (size_t)pixels * pixel, part->alpha);
+            part->simd->blend(out + first * pixel, in + first * pixel,
+                              (size_t)(last - first) * pixel, part->alpha);
     }
 }
 

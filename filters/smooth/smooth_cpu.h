@@ -49,13 +49,6 @@ typedef struct gf_smooth_seven {
     float scale, tie_margin;
 } gf_smooth_seven;
 
-/* Weights of three sums: value = near * (before + here) + next * after < 2^15. It is a near-tie if
- * it is less than tie_margin away from the midpoint of two integers. */
-typedef struct gf_smooth_weights {
-    float near, next;
-    float tie_margin;
-} gf_smooth_weights;
-
 /* Prefetch distances in bytes. */
 typedef struct gf_smooth_distance {
     size_t read, write;
@@ -98,10 +91,11 @@ typedef struct gf_smooth_simd {
     /* to[i] = from[i] + in[i] - out[i]. to and from must not overlap. */
     void (*slide)(uint16_t *to, const uint16_t *from, const uint8_t *in, const uint8_t *out,
                   size_t n);
-    /* dst[i] = the weighted value of before[i], here[i] and after[i], rounded, at most 255.
-     * before[i] + here[i] is below 2^16. All three inputs have padding. */
+    /* dst[i] = near * (before[i] + here[i]) + next * after[i], rounded, at most 255. before[i] +
+     * here[i] is below 2^16, the value below 2^15. It is a near-tie if it is less than tie_margin
+     * away from the midpoint of two integers. All three inputs have padding. */
     void (*round)(uint8_t *dst, const uint16_t *before, const uint16_t *here, const uint16_t *after,
-                  size_t n, const gf_smooth_weights *weights, gf_smooth_ties *ties);
+                  size_t n, const gf_smooth_integer *weights, gf_smooth_ties *ties);
 } gf_smooth_simd;
 
 /* Compute one part of a strip with these loops. Arguments as in gf_cpu_function. */
@@ -120,7 +114,6 @@ typedef struct gf_smooth_u8 {
     const gf_smooth_simd *simd;
     bool use_seven; /* use the seven-tap loop; otherwise sums */
     gf_smooth_seven seven;
-    gf_smooth_weights weights; /* of the sums */
     gf_smooth_ties *ties;
     uint16_t *sums;
     const uint8_t *alpha; /* mask for restoring alpha in columns, set by the caller; NULL: none */

@@ -43,6 +43,7 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
     if (!plan->smooth) {
         integer.form = GF_SMOOTH_TAPS;
         integer.scale = (float)mean;
+        integer.near = integer.scale / 2;
         for (uint32_t k = 0; k <= 2 * radius; k++)
             integer.tap[k] = 1;
         return integer;
@@ -56,6 +57,8 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
             integer.tap[k + 1] = (uint8_t)(integer.tap[k + 1] + p); /* mean at i */
             integer.tap[k + 2] = (uint8_t)(integer.tap[k + 2] + q); /* mean at i + 1 */
         }
+        integer.near = integer.scale * (float)p;
+        integer.next = integer.scale * (float)q;
         return integer;
     }
     integer.form = GF_SMOOTH_SUMS;

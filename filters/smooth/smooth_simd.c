@@ -385,7 +385,7 @@ static void smooth_slide(uint16_t *restrict to, const uint16_t *restrict from,
 /* Values are in units of 2^-16, plus a half and the tie margin. The upper 16 bits are the rounded
  * value. The lower 16 bits of a near-tie are less than twice the margin. */
 static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
-                              const uint16_t *after, size_t n, const gf_smooth_weights *weights,
+                              const uint16_t *after, size_t n, const gf_smooth_integer *weights,
                               gf_smooth_ties *ties) {
     const int32_t width = smooth_fixed_width(weights->tie_margin);
     const vec near = vec_set(65536 * weights->near), next = vec_set(65536 * weights->next);

@@ -40,22 +40,6 @@ const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
 /* Max value: it must fit in units of 2^-16 with a sign bit. */
 #define MAX_VALUE 32000
 
-/* Set the weights of the sums. Returns false if the values exceed the range of the loops. */
-static bool smooth_set_weights(gf_smooth_u8 *u8) {
-    const gf_smooth_integer *integer = &u8->plan->integer;
-    gf_smooth_weights *weights = &u8->weights;
-    *weights = (gf_smooth_weights){
-        .near = integer->near, .next = integer->next, .tie_margin = integer->tie_margin};
-    if (!u8->plan->smooth) { /* the same sum is passed twice */
-        weights->near = integer->scale / 2;
-    } else if (integer->form == GF_SMOOTH_TAPS) {
-        weights->near = integer->scale * (float)integer->tap[0];
-        weights->next = integer->scale * (float)integer->tap[2 * integer->reach];
-    }
-    const float max = 255.0f * (float)(2 * integer->radius + 1);
-    return max * (2 * weights->near + weights->next) < MAX_VALUE;
-}
-
 /* Set up the seven-tap loop. Returns false if it does not support the plan's taps. */
 static bool smooth_set_seven(gf_smooth_u8 *u8) {
     const gf_smooth_integer *integer = &u8->plan->integer;
@@ -99,13 +83,15 @@ size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan) {
 
 bool gf_smooth_u8_init(gf_smooth_u8 *u8, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
                        void *scratch) {
+    const gf_smooth_integer *integer = &plan->integer;
     *u8 = (gf_smooth_u8){.plan = plan, .simd = simd};
-    if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY)
+    if (integer->form == GF_SMOOTH_CHAIN_ONLY)
         return false;
     u8->use_seven = smooth_set_seven(u8);
     u8->sums = scratch;
     u8->ties = (gf_smooth_ties *)(void *)(u8->sums + RING * smooth_row_sums(plan));
-    return smooth_set_weights(u8) || u8->use_seven;
+    const float max = 255.0f * (float)(2 * integer->radius + 1); /* of a sum */
+    return u8->use_seven || max * (2 * integer->near + integer->next) < MAX_VALUE;
 }
 
 /* ---- near-ties ------------------------------------------------------------------------------- */
@@ -187,7 +173,7 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *u8, const uint8_t *in, uint8_t *dst, s
         } else {
             u8->simd->along(u8->sums, first, step, 2 * plan->radius + 1, count + extra);
             u8->simd->round(dst, u8->sums, u8->sums + extra / 2, u8->sums + extra, count,
-                            &u8->weights, u8->ties);
+                            &plan->integer, u8->ties);
         }
         if (!smooth_resolve_ties(u8, dst, first, (ptrdiff_t)step))
             return false;
@@ -234,7 +220,7 @@ uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *u8, const gf_rows *in, const g
             if (side || y > s)
                 smooth_slide_sums(u8, in, x, n, y - 1 + side);
             u8->simd->round(dst, smooth_sums_at(u8, y - side), smooth_sums_at(u8, y),
-                            smooth_sums_at(u8, y + side), n, &u8->weights, u8->ties);
+                            smooth_sums_at(u8, y + side), n, &plan->integer, u8->ties);
         }
         if (!smooth_resolve_ties(u8, dst, first, step))
             return y;
