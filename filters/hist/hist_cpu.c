@@ -348,21 +348,6 @@ static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
 
 /* ---- extraction ------------------------------------------------------------------------------ */
 
-/* Remove the samples with the nodata value from n extracted ones. Returns the number of others. */
-static uint64_t hist_drop_nodata(const gf_hist_part *part, uint64_t n) {
-    const uint32_t nodata = gf_hist_nodata(part->plan);
-    const gf_type type = part->plan->head.in.type;
-    uint64_t *positions = part->positions + part->extracted, kept = 0;
-    unsigned char *values = part->values + part->extracted * part->sample_bytes;
-    for (uint64_t i = 0; i < n; i++) {
-        positions[kept] = positions[i];
-        memmove(values + kept * part->sample_bytes, values + i * part->sample_bytes,
-                part->sample_bytes);
-        kept += gf_sample_bits(type, values, i) != nodata;
-    }
-    return kept;
-}
-
 /* Prepare the payload. max: number of samples in the part. */
 static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     const gf_hist_plan *plan = part->plan;
@@ -387,14 +372,21 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     gf_put_sample(type, part->range, 1, first < end ? gf_hist_value(plan, end - 1) : 0);
 }
 
-/* Extract the samples of a single bin from one piece. */
+/* Extract the samples of a single bin from one piece, without those that have the nodata value. */
 static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
-    const gf_hist_selection selection = {part->range, piece->position,
-                                         part->positions + part->extracted,
-                                         part->values + part->extracted * part->sample_bytes};
-    const uint64_t n =
-        part->simd->select(part->plan->head.in.type, piece->values, piece->samples, &selection);
-    part->extracted += gf_hist_nodata(part->plan) == UINT32_MAX ? n : hist_drop_nodata(part, n);
+    const size_t bytes = part->sample_bytes;
+    const uint32_t nodata = gf_hist_nodata(part->plan);
+    const gf_type type = part->plan->head.in.type;
+    uint64_t *positions = part->positions + part->extracted, kept = 0;
+    unsigned char *values = part->values + part->extracted * bytes;
+    const gf_hist_selection selection = {part->range, piece->position, positions, values};
+    const uint64_t n = part->simd->select(type, piece->values, piece->samples, &selection);
+    for (uint64_t i = 0; nodata != UINT32_MAX && i < n; i++) {
+        positions[kept] = positions[i];
+        memmove(values + kept * bytes, values + i * bytes, bytes);
+        kept += gf_sample_bits(type, values, i) != nodata;
+    }
+    part->extracted += nodata == UINT32_MAX ? n : kept;
 }
 
 /* Several bins: add the counts of the part, from a state or from records. offsets[i + 1] holds the
@@ -406,19 +398,10 @@ static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
             part->offsets[i + 1] += gf_hist_count(plan, counts, gf_hist_nth_bin(plan, i));
 }
 
-/* Find the indices of the extracted samples, branch-free. Returns their number. */
-static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t *found) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < piece->samples; i++) {
-        found[n] = i;
-        n += nth_of[piece->bins[i]] != NOT_EXTRACTED;
-    }
-    return n;
-}
-
-/* Write n samples to the offsets of their bins. */
+/* Write the extracted samples of a piece to the offsets of their bins. Their indices are found
+ * first, branch-free. */
 GF_INLINE void hist_scatter(const gf_type type, const gf_hist_part *part,
-                            const gf_hist_piece *piece, const uint32_t *found, size_t n) {
+                            const gf_hist_piece *piece) {
     const gf_hist_plan *plan = part->plan;
     const size_t bytes = gf_type_bytes(type);
     const bool all = plan->extract_all;
@@ -426,8 +409,14 @@ GF_INLINE void hist_scatter(const gf_type type, const gf_hist_part *part,
     const unsigned char *from = piece->values;
     unsigned char *to = part->values;
     uint64_t *offsets = part->offsets, *positions = part->positions;
+    uint32_t found[PIECE_BINS];
+    size_t n = 0;
+    for (uint32_t i = 0; i < piece->samples; i++) {
+        found[n] = i;
+        n += nth_of[piece->bins[i]] != NOT_EXTRACTED;
+    }
     for (size_t k = 0; k < n; k++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): hist_find() has written n */
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the loop above wrote n */
         const uint32_t i = found[k], bin = gf_hist_clamp(piece->bins[i], plan->bins, plan->ranged);
         const uint64_t index = offsets[all ? bin : nth_of[bin]]++;
         positions[index] = piece->position + i;
@@ -435,32 +424,16 @@ GF_INLINE void hist_scatter(const gf_type type, const gf_hist_part *part,
     }
 }
 
-static void hist_end_extraction(const gf_hist_part *part) {
-    if (part->plan->extracts == 1) {
-        part->offsets[1] = part->extracted;
-        memmove(part->positions + part->extracted, part->values,
-                part->extracted * part->sample_bytes);
-        return;
-    }
-    /* offsets[i] is now the start of bin i + 1: shift the array. */
-    memmove(part->offsets + 1, part->offsets, gf_hist_head_bytes(part->plan) - sizeof(uint64_t));
-    part->offsets[0] = 0;
-}
-
 /* ---- row sums -------------------------------------------------------------------------------- */
-
-static void hist_begin_sums(const gf_hist_part *part) {
-    const size_t count = hist_lane_count(part->plan);
-    memset(part->lanes.sums, 0, count * sizeof *part->lanes.sums);
-    memset(part->lanes.squares, 0, count * sizeof *part->lanes.squares);
-    memset(part->lanes.min, 0xff, count * sizeof *part->lanes.min);
-    memset(part->lanes.max, 0, count * sizeof *part->lanes.max);
-}
 
 /* Add a piece that begins at pixel x of its row. */
 static void hist_add_sums(const gf_hist_part *part, const gf_hist_piece *piece, uint64_t x) {
     const size_t count = hist_lane_count(part->plan), measured = part->plan->measured;
     const float *values = piece->values;
+    if (x == 0) { /* all lanes are in one block */
+        memset(part->lanes.sums, 0, count * GF_HIST_LANE_BYTES);
+        memset(part->lanes.min, 0xff, count * sizeof *part->lanes.min);
+    }
     size_t lane = (size_t)(x % GF_LANES) * measured;
     for (size_t i = 0, n; i < piece->samples; i += n, lane = 0) {
         n = piece->samples - i < count - lane ? piece->samples - i : count - lane;
@@ -482,17 +455,6 @@ static void hist_end_sums(const gf_hist_part *part, gf_hist_row_sums *record) {
 
 /* ---- mask ------------------------------------------------------------------------------------ */
 
-/* Set drawn to 1 for each pixel that has a sample in an extracted bin, and to 0 for all others. */
-static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t measured,
-                             uint8_t *drawn) {
-    for (size_t i = 0; i < piece->samples; i += measured) {
-        uint32_t any = 0;
-        for (uint32_t s = 0; s < measured; s++)
-            any |= nth_of[piece->bins[i + s]] != NOT_EXTRACTED;
-        *drawn++ = (uint8_t)any;
-    }
-}
-
 /* Copy selected pixels and clear all others, branch-free. An added alpha channel is all ones or all
  * zeros. in, out: bytes per pixel. */
 GF_INLINE void hist_draw_n(const unsigned char *from, unsigned char *to, const uint8_t *drawn,
@@ -505,8 +467,23 @@ GF_INLINE void hist_draw_n(const unsigned char *from, unsigned char *to, const u
     }
 }
 
-static void hist_draw(const unsigned char *from, unsigned char *to, const uint8_t *drawn, size_t n,
-                      size_t in, size_t out) {
+/* Draw the pixels of a piece that have a sample in an extracted bin. */
+static void hist_draw(const gf_hist_part *part, const gf_hist_piece *piece, uint64_t y,
+                      uint64_t x) {
+    const gf_hist_plan *plan = part->plan;
+    const uint8_t *nth_of = part->scratch->nth_of;
+    const size_t measured = plan->measured, n = piece->samples / measured;
+    const size_t in = plan->head.in.channels * part->sample_bytes;
+    const size_t out = plan->head.out.channels * part->sample_bytes;
+    const unsigned char *from = gf_row(&part->strip->in[0], y) + x * in;
+    unsigned char *to = gf_row(&part->strip->out, y) + x * out;
+    uint8_t drawn[PIECE_BINS]; /* 1 or 0 for each pixel */
+    for (size_t i = 0; i < n; i++) {
+        uint32_t any = 0;
+        for (size_t s = 0; s < measured; s++)
+            any |= nth_of[piece->bins[i * measured + s]] != NOT_EXTRACTED;
+        drawn[i] = (uint8_t)any;
+    }
     if (in == 3 && out == 4)
         hist_draw_n(from, to, drawn, n, 3, 4);
     else if (in == 4 && out == 4)
@@ -534,9 +511,8 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
                            .samples = n * plan->measured,
                            .position = (y * format->width + x) * plan->measured,
                            .prefetch_bytes = pixel / plan->measured};
-    if (bins || gathers)
-        piece.prefetch =
-            pixels + n * pixel; /* counting reads a copy or bins and leaves memory idle */
+    if (bins || gathers) /* counting reads a copy or bins and leaves memory idle */
+        piece.prefetch = pixels + n * pixel;
     if (gathers) {
         part->simd->gather(plan, pixels, n, part->scratch->values);
         piece.values = part->scratch->values;
@@ -555,16 +531,10 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
 /* Count, mask and extract one piece. */
 static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
     const gf_hist_plan *plan = part->plan;
-    const size_t in = plan->head.in.channels * part->sample_bytes;
-    const size_t out = plan->head.out.channels * part->sample_bytes;
     const gf_hist_piece piece = hist_load(part, y, x, n, bins);
     hist_count(&part->counter, &piece);
-    if (bins && plan->mask) {
-        uint8_t drawn[PIECE_BINS];
-        hist_find_pixels(part->scratch->nth_of, &piece, plan->measured, drawn);
-        hist_draw(gf_row(&part->strip->in[0], y) + x * in, gf_row(&part->strip->out, y) + x * out,
-                  drawn, n, in, out);
-    }
+    if (plan->mask)
+        hist_draw(part, &piece, y, x);
     if (plan->extracts == 1)
         hist_extract_piece(part, &piece);
     /* Count the values for statistics, and add up the samples. */
@@ -591,16 +561,13 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
                           (uint64_t *)part->strip->state + gf_hist_state_counters(plan));
     while (from < to) {
         const uint64_t y = part->strip->out.y0 + from / width, x = from % width;
-        uint64_t n = width - x < max ? width - x : max;
-        if (n > to - from)
-            n = to - from;
+        const uint64_t left = width - x < to - from ? width - x : to - from;
+        const uint64_t n = left < max ? left : max;
         if (plan->per_row && x == 0) {
             counts = gf_record(&plan->head, part->strip, y);
             memset(counts, 0, plan->head.record);
             hist_begin_counts(&part->counter, counts);
         }
-        if (plan->row_sums && x == 0)
-            hist_begin_sums(part);
         hist_process_piece(part, y, x, (size_t)n, bins);
         from += n;
         if (plan->per_row && x + n == width) {
@@ -621,7 +588,6 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
 static void hist_scatter_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
     const gf_hist_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width, max = hist_piece_pixels(part, true);
-    uint32_t found[PIECE_BINS];
     for (uint32_t i = 0; i < plan->extracts; i++)
         part->offsets[i + 1] += part->offsets[i];
     part->values = (unsigned char *)(part->positions + part->offsets[plan->extracts]);
@@ -629,9 +595,11 @@ static void hist_scatter_rows(gf_hist_part *part, uint64_t begin, uint64_t end) 
         for (uint64_t x = 0; x < width; x += max) {
             const uint64_t n = width - x < max ? width - x : max;
             const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
-            const size_t count = hist_find(part->scratch->nth_of, &piece, found);
-            GF_BY_TYPE(plan->head.in.type, hist_scatter, part, &piece, found, count);
+            GF_BY_TYPE(plan->head.in.type, hist_scatter, part, &piece);
         }
+    /* offsets[i] is now the start of bin i + 1: shift the array. */
+    memmove(part->offsets + 1, part->offsets, gf_hist_head_bytes(plan) - sizeof(uint64_t));
+    part->offsets[0] = 0;
 }
 
 void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_strip *strip,
@@ -682,6 +650,8 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_str
         state[i] += local[i];
     if (extracts > 1)
         hist_scatter_rows(&part, strip->out.y0 + begin, strip->out.y0 + end);
-    if (extracts > 0)
-        hist_end_extraction(&part);
+    if (extracts == 1) {
+        part.offsets[1] = part.extracted;
+        memmove(part.positions + part.extracted, part.values, part.extracted * part.sample_bytes);
+    }
 }

@@ -56,10 +56,6 @@ typedef struct gf_hist_data {
     gf_hist_kept bins[]; /* the extracted bins, and one more entry */
 } gf_hist_data;
 
-static size_t hist_value_bytes(const gf_hist_plan *plan) {
-    return gf_type_bytes(plan->head.in.type);
-}
-
 static void hist_close_data(void *data) {
     gf_hist_data *hist = data;
     for (uint32_t nth = 0; nth < hist->plan->extracts; nth++) {
@@ -125,7 +121,7 @@ static gf_hist_bin_samples hist_piece(const gf_hist_plan *plan, const uint64_t *
     const unsigned char *values = (const unsigned char *)(positions + payload[plan->extracts]);
     const uint64_t begin = payload[nth];
     return (gf_hist_bin_samples){payload[nth + 1] - begin, positions + begin,
-                                 values + begin * hist_value_bytes(plan)};
+                                 values + begin * gf_type_bytes(plan->head.in.type)};
 }
 
 static void hist_layout(const gf_plan *head, gf_sample_layout *out) {
@@ -170,7 +166,8 @@ static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count
     uint64_t *positions = realloc(bin->positions, (size_t)capacity * sizeof *positions);
     if (positions)
         bin->positions = positions;
-    unsigned char *values = realloc(bin->values, (size_t)capacity * hist_value_bytes(hist->plan));
+    unsigned char *values =
+        realloc(bin->values, (size_t)capacity * gf_type_bytes(hist->plan->head.in.type));
     if (values)
         bin->values = values;
     if (!positions || !values)
@@ -182,7 +179,7 @@ static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count
 static gf_status hist_take_payload(const gf_plan *head, void *data, const void *payload,
                                    gf_error *error) {
     gf_hist_data *hist = data;
-    const size_t value = hist_value_bytes(hist->plan);
+    const size_t value = gf_type_bytes(head->in.type);
     gf_status status = GF_OK;
     for (uint32_t nth = 0; nth < hist->plan->extracts && !status; nth++) {
         const gf_hist_bin_samples piece = hist_piece(hist->plan, payload, nth);
@@ -384,29 +381,7 @@ static bool hist_next(const gf_hist_plan *plan, uint32_t nth, gf_hist_cursor *cu
     return false;
 }
 
-/* Compare the samples of one bin in image order. Describe the first difference in `where`. */
-static bool hist_bin_differs(const gf_hist_plan *plan, uint32_t nth, const gf_payloads *golden,
-                             const gf_payloads *got, char *where, size_t size) {
-    const uint32_t bin = gf_hist_nth_bin(plan, nth);
-    gf_hist_cursor a = {.payloads = golden}, b = {.payloads = got};
-    for (;;) {
-        const bool expected = hist_next(plan, nth, &a), present = hist_next(plan, nth, &b);
-        if (!expected && !present)
-            return false;
-        if (expected && present && a.position == b.position && a.bits == b.bits)
-            continue;
-        if (expected != present)
-            snprintf(where, size, "bin %" PRIu32 " has too %s samples", bin,
-                     present ? "many" : "few");
-        else
-            snprintf(where, size,
-                     "bin %" PRIu32 " has sample 0x%" PRIx32 " at position %" PRIu64
-                     ", expected 0x%" PRIx32 " at position %" PRIu64,
-                     bin, b.bits, b.position, a.bits, a.position);
-        return true;
-    }
-}
-
+/* Compare the samples of each bin in image order. */
 static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_payloads *golden,
                                 const gf_payloads *got, char *where, size_t size) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
@@ -414,14 +389,30 @@ static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_pay
         snprintf(where, size, "the offsets of the extracted samples are inconsistent");
         return true;
     }
-    for (uint32_t nth = 0; nth < plan->extracts; nth++)
-        if (hist_bin_differs(plan, nth, golden, got, where, size))
+    for (uint32_t nth = 0; nth < plan->extracts; nth++) {
+        const uint32_t bin = gf_hist_nth_bin(plan, nth);
+        gf_hist_cursor a = {.payloads = golden}, b = {.payloads = got};
+        bool expected, present;
+        do {
+            expected = hist_next(plan, nth, &a);
+            present = hist_next(plan, nth, &b);
+        } while (expected && present && a.position == b.position && a.bits == b.bits);
+        if (expected != present)
+            snprintf(where, size, "bin %" PRIu32 " has too %s samples", bin,
+                     present ? "many" : "few");
+        else if (expected)
+            snprintf(where, size,
+                     "bin %" PRIu32 " has sample 0x%" PRIx32 " at position %" PRIu64
+                     ", expected 0x%" PRIx32 " at position %" PRIu64,
+                     bin, b.bits, b.position, a.bits, a.position);
+        if (expected || present)
             return true;
+    }
     return false;
 }
 
 enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_COUNTS };
-enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
+enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_OUTSIDE }; /* and the counters after those of bins */
 
 /* Tables in order. ROWS exists only with --per-row, FIRST only with --statistics, STATISTICS only
  * with statistics that were not requested, EXTRACTED and SAMPLES only with --extract. */
@@ -495,19 +486,6 @@ static void hist_print_bin(const gf_hist_plan *plan, const gf_hist_data *hist, u
                                  hist_text(hist_sample_value(plan, kept, i), from));
     if (shown > 0)
         gf_result_add_text(result, "  values:%s%s\n", values, shown < count ? " ..." : "");
-}
-
-static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
-                                  gf_result *result) {
-    gf_table *table = gf_result_add_table(result, "extracted", plan->extracts);
-    hist_add_edges(plan, table);
-    gf_table_add_columns(table, GF_VALUE_UINT, "count", NULL);
-    table = gf_result_add_table(result, "samples", hist->bins[plan->extracts].before);
-    gf_table_add_columns(table, GF_VALUE_UINT, "bin", "x", "y", NULL);
-    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
-    gf_table_add_columns(table, gf_sample_value_type(plan->head.in.type), "value", NULL);
-    for (uint32_t nth = 0; nth < plan->extracts && plan->extracts <= SHOWN_BINS; nth++)
-        hist_print_bin(plan, hist, nth, result);
 }
 
 /* Print "NaN in luma: 3", or "Nodata", and "Outside the range in luma: 12 below 0.25, 7 above
@@ -599,17 +577,25 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         hist_print_statistics(plan, hist, s, result);
     for (uint32_t s = 0; s < plan->measured; s++)
         hist_print_outside(plan, hist, s, result);
-    if (plan->extracts)
-        hist_describe_samples(plan, hist, result);
+    if (!plan->extracts)
+        return;
+    table = gf_result_add_table(result, "extracted", plan->extracts);
+    hist_add_edges(plan, table);
+    gf_table_add_columns(table, GF_VALUE_UINT, "count", NULL);
+    table = gf_result_add_table(result, "samples", hist->bins[plan->extracts].before);
+    gf_table_add_columns(table, GF_VALUE_UINT, "bin", "x", "y", NULL);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, gf_sample_value_type(head->in.type), "value", NULL);
+    for (uint32_t nth = 0; nth < plan->extracts && plan->extracts <= SHOWN_BINS; nth++)
+        hist_print_bin(plan, hist, nth, result);
 }
 
 static gf_value hist_bins_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t row,
                                size_t column) {
     const uint32_t bin = (uint32_t)row;
-    if (column == COLUMN_BIN)
-        return gf_value_uint(bin);
     if (column <= COLUMN_TO)
-        return hist_edge_value(plan, bin, column, false);
+        return column == COLUMN_BIN ? gf_value_uint(bin)
+                                    : hist_edge_value(plan, bin, column, false);
     return gf_value_uint(
         gf_hist_count(plan, hist->counts + (column - COLUMN_COUNTS) * plan->counters, bin));
 }
@@ -618,13 +604,11 @@ static gf_value hist_rows_cell(const gf_hist_plan *plan, const gf_hist_data *his
                                size_t column) {
     const uint32_t bin = (uint32_t)(row % plan->bins);
     const uint32_t s = (uint32_t)(row / plan->bins % plan->measured);
-    const uint64_t y = row / plan->bins / plan->measured;
-    if (column == 0)
-        return gf_value_uint(y);
-    if (column == 1)
-        return gf_value_text(gf_hist_channel_name(plan, s));
-    const uint64_t *counts = hist->rows + (y * plan->measured + s) * plan->counters;
-    return gf_value_uint(column == 2 ? bin : gf_hist_count(plan, counts, bin));
+    return column == 0   ? gf_value_uint(row / plan->bins / plan->measured)
+           : column == 1 ? gf_value_text(gf_hist_channel_name(plan, s))
+           : column == 2 ? gf_value_uint(bin)
+                         : gf_value_uint(gf_hist_count(
+                               plan, hist->rows + row / plan->bins * plan->counters, bin));
 }
 
 static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i,
@@ -649,11 +633,11 @@ static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *
 
 static gf_value hist_totals_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
                                  size_t column) {
-    if (column == COLUMN_CHANNEL)
-        return gf_value_text(gf_hist_channel_name(plan, (uint32_t)s));
-    if (column == COLUMN_SAMPLES)
-        return gf_value_uint(plan->head.in.width * plan->head.in.height);
-    return gf_value_uint(hist->counts[s * plan->counters + plan->bins + column - COLUMN_NAN]);
+    const uint64_t *outside = hist->counts + s * plan->counters + plan->bins;
+    return column == COLUMN_CHANNEL
+               ? gf_value_text(gf_hist_channel_name(plan, (uint32_t)s))
+               : gf_value_uint(column == COLUMN_SAMPLES ? plan->head.in.width * plan->head.in.height
+                                                        : outside[column - COLUMN_OUTSIDE]);
 }
 
 static gf_value hist_statistics_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
@@ -671,10 +655,6 @@ static gf_value hist_statistics_cell(const gf_hist_plan *plan, const gf_hist_dat
                ? gf_value_double(value)
                : gf_value_sample(plan->head.in.type, (float)value);
 }
-
-_Static_assert(COLUMN_BELOW - COLUMN_NAN == GF_HIST_AT_BELOW &&
-                   COLUMN_ABOVE - COLUMN_NAN == GF_HIST_AT_ABOVE,
-               "columns are in the order of the counters");
 
 static gf_value hist_extracted_cell(const gf_hist_plan *plan, const gf_hist_data *hist,
                                     uint64_t nth, size_t column) {
