@@ -28,9 +28,8 @@ struct gf_sample_sink {
     sample_kind kind;
     gf_sample_layout layout;
     gf_output *output;
-    uint64_t count;    /* samples written */
-    uint64_t expected; /* number of samples announced by gf_sample_sink_count */
-    bool has_expected;
+    uint64_t count;      /* samples written */
+    uint64_t expected;   /* number of samples announced by gf_sample_sink_count; UINT64_MAX: none */
     bool rewrite_header; /* seekable .npy file: write the header again with the final count */
     size_t used;
     char chunk[CHUNK_BYTES + SAMPLE_CAPACITY];
@@ -82,14 +81,12 @@ static char *sample_put_uint(char *to, uint64_t x, bool json) {
 /* JSON has no infinities and NaNs; write them as strings. Write -0 as "-0.0", since many readers
  * parse "-0" as an integer and drop the sign. */
 static char *sample_put_value(char *to, gf_type type, const void *value, bool json) {
-    uint16_t integer;
+    uint16_t integer = *(const uint8_t *)value;
     float x;
-    if (type == GF_U8)
-        return sample_put_uint(to, *(const uint8_t *)value, json);
-    if (type == GF_U16) {
+    if (type == GF_U16)
         memcpy(&integer, value, sizeof integer);
+    if (type != GF_F32)
         return sample_put_uint(to, integer, json);
-    }
     memcpy(&x, value, sizeof x);
     if (json && x == 0 && signbit(x))
         return stpcpy(to, "-0.0");
@@ -169,13 +166,14 @@ gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
         return status;
     gf_sample_sink *new = calloc(1, sizeof *new);
     if (!new) {
-        gf_fail_memory(error, gf_output_name(output), sizeof *new, "a sink");
+        status = gf_fail_memory(error, gf_output_name(output), sizeof *new, "a sink");
         gf_output_close(output);
-        return GF_FAILED;
+        return status;
     }
     new->kind = kind;
     new->layout = *layout;
     new->output = output;
+    new->expected = UINT64_MAX;
     new->rewrite_header = gf_output_seekable(output) && kind == SAMPLES_NPY;
     if (!gf_sample_sink_wants_count(new))
         sample_put_header(new, 0);
@@ -190,12 +188,11 @@ bool gf_sample_sink_wants_count(const gf_sample_sink *sink) {
 }
 
 gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *error) {
-    if (sink->has_expected || sink->count != 0)
+    if (sink->expected != UINT64_MAX || sink->count != 0)
         return gf_fail(error, GF_FAILED,
                        "%s: the number of samples must be set once, before the first sample",
                        gf_output_name(sink->output));
     sink->expected = count;
-    sink->has_expected = true;
     if (gf_sample_sink_wants_count(sink))
         sample_put_header(sink, count);
     return GF_OK;
@@ -203,7 +200,7 @@ gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *e
 
 /* Check that the count is known if the header needs it. */
 static gf_status sample_check_expected(const gf_sample_sink *sink, gf_error *error) {
-    if (!gf_sample_sink_wants_count(sink) || sink->has_expected)
+    if (!gf_sample_sink_wants_count(sink) || sink->expected != UINT64_MAX)
         return GF_OK;
     return gf_fail(error, GF_FAILED,
                    "%s: an .npy file written to a pipe needs the number of samples first",
@@ -232,7 +229,7 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
     gf_status status = sample_check_expected(sink, error);
     if (status)
         return status;
-    if (sink->has_expected && sink->count != sink->expected)
+    if (sink->expected != UINT64_MAX && sink->count != sink->expected)
         return gf_fail(error, GF_FAILED, "%s: expected %" PRIu64 " samples, got %" PRIu64,
                        gf_output_name(sink->output), sink->expected, sink->count);
     if (sink->kind == SAMPLES_JSON) {
