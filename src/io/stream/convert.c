@@ -105,14 +105,6 @@ static void convert_divide(block *b, size_t n, size_t channels) {
     }
 }
 
-/* Count the samples that convert_unit clamps. */
-static uint32_t convert_count_outside(const block *in, size_t n) {
-    uint32_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += !(in->f32[i] >= 0.0f && in->f32[i] <= 1.0f);
-    return count;
-}
-
 /* Convert `samples` samples. Those that grow may be at the end of dst: each block is read before it
  * is written, and ends before the next one. */
 static void convert_samples(const conversion *how, unsigned char *dst, const unsigned char *src,
@@ -129,8 +121,12 @@ static void convert_samples(const conversion *how, unsigned char *dst, const uns
         memcpy(&in, src + i * from_bytes, n * from_bytes);
         if (how->to.alpha && !how->from.alpha)
             convert_divide(&in, n, channels);
-        if (how->outside)
-            *how->outside += convert_count_outside(&in, n);
+        if (how->outside) {
+            uint32_t outside = 0; /* samples that convert_unit clamps */
+            for (uint64_t k = 0; k < n; k++)
+                outside += !(in.f32[k] >= 0.0f && in.f32[k] <= 1.0f);
+            *how->outside += outside;
+        }
         convert_block(from, to, how->linear, &out, &in, n);
         if (how->linear && pixel.alpha) {
             convert_block(from, to, false, &alpha, &in, n);
@@ -674,13 +670,11 @@ static uint16_t samples_u16(samples_source *source, double v) {
 }
 
 static gf_status samples_check(const samples_source *source, gf_error *error) {
-    const gf_value min = {.type = GF_VALUE_DOUBLE, .real = source->min};
-    const gf_value max = {.type = GF_VALUE_DOUBLE, .real = source->max};
     char lo[40], hi[40];
     if (source->unfit == 0)
         return GF_OK;
-    gf_value_format(&min, lo, sizeof lo);
-    gf_value_format(&max, hi, sizeof hi);
+    gf_value_format(&(gf_value){.type = GF_VALUE_DOUBLE, .real = source->min}, lo, sizeof lo);
+    gf_value_format(&(gf_value){.type = GF_VALUE_DOUBLE, .real = source->max}, hi, sizeof hi);
     return gf_fail(
         error, GF_FAILED,
         "%s: --as u16 keeps integers from 0 to 65535; samples with other values: %" PRIu64
@@ -921,25 +915,21 @@ static gf_status convert_write(gf_sink *base, const void *src, size_t stride, ui
     return status;
 }
 
-/* Copy the statistics of the inner sink, which has finished. */
-static void convert_end(gf_sink *base) {
+/* Copy the statistics of the inner sink, which has finished with this status. */
+static gf_status convert_end(gf_sink *base, gf_status status) {
     const gf_sink *inner = base->inner;
-    const convert_sink *sink = (convert_sink *)base;
     base->threads = inner->threads;
-    base->busy_seconds = inner->busy_seconds + sink->seconds;
+    base->busy_seconds = inner->busy_seconds + ((convert_sink *)base)->seconds;
     base->clipped = inner->clipped;
+    return status;
 }
 
 static gf_status convert_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
-    const gf_status status = base->inner->ops->finish(base->inner, metadata, error);
-    convert_end(base);
-    return status;
+    return convert_end(base, base->inner->ops->finish(base->inner, metadata, error));
 }
 
 static gf_status convert_end_page(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
-    const gf_status status = base->inner->end_page(base->inner, metadata, error);
-    convert_end(base);
-    return status;
+    return convert_end(base, base->inner->end_page(base->inner, metadata, error));
 }
 
 static void convert_close(gf_sink *base) {
