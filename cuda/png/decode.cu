@@ -9,7 +9,7 @@
 extern "C" {
 #include "core/thread.h"
 #include "io/png/png.h"
-#include "io/stream/memory.h"
+#include "io/stream/stream.h"
 }
 
 #define NAME "decode_png"

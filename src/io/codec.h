@@ -9,8 +9,7 @@
 #include "io/file/input.h"
 #include "io/file/output.h"
 #include "io/limits.h"
-#include "io/stream/sink.h"
-#include "io/stream/source.h"
+#include "io/stream/stream.h"
 
 /* Open a source. Only the head of the input has been read. The source copies *input and closes it
  * in its close; on failure the caller still owns it. limits are resolved. */

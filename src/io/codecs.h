@@ -6,8 +6,7 @@
 #define GF_CODECS_H
 
 #include "io/limits.h"
-#include "io/stream/sink.h"
-#include "io/stream/source.h"
+#include "io/stream/stream.h"
 
 /* Open a file, or standard input for "-". On success the format is set and checked against the
  * limits. Close with source->ops->close. */

@@ -9,7 +9,7 @@
 #include "io/codecs.h"
 #include "io/file/output.h"
 #include "io/stream/convert.h"
-#include "io/stream/memory.h"
+#include "io/stream/stream.h"
 #include "testing.h"
 
 enum { MARGIN = 13, PAINT = 0xa5 };

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "io/file/input.h"
-#include "io/stream/memory.h"
+#include "io/stream/stream.h"
 
 /* Files that are read at the same time take at most a quarter of the memory. */
 #define MEMORY_SHARE 4u

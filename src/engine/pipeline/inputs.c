@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "io/stream/convert.h"
-#include "io/stream/memory.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

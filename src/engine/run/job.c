@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "engine/run/task.h"
-#include "io/stream/memory.h"
+#include "io/stream/stream.h"
 
 /* ---- one tall image -------------------------------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 #include "core/result.h"
 #include "io/file/output.h"
 #include "io/stream/convert.h"
-#include "io/stream/memory.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {
     *made = (gf_made){.results = {NULL}};

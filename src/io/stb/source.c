@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "io/stb/raster.h"
-#include "io/stream/memory.h"
+#include "io/stream/stream.h"
 
 /* Initial buffer for inputs of unknown size (pipes); it is doubled as needed. */
 enum { FIRST_READ_BYTES = 1 << 16 };

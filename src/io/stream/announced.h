@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "io/stream/source.h"
+#include "io/stream/stream.h"
 
 /* Memory of rows. */
 typedef struct gf_announced {

@@ -6,8 +6,7 @@
 #define GF_CONVERT_H
 
 #include "io/limits.h"
-#include "io/stream/sink.h"
-#include "io/stream/source.h"
+#include "io/stream/stream.h"
 
 /* ---- wrappers (convert.c) -------------------------------------------------------------------- */
 

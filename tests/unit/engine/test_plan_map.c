@@ -7,7 +7,7 @@
 
 #include "core/filter.h"
 #include "engine/pipeline/pipeline.h"
-#include "io/stream/memory.h"
+#include "io/stream/stream.h"
 #include "testing.h"
 
 /* ---- the filters ----------------------------------------------------------------------------- */

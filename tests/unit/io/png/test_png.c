@@ -1,7 +1,6 @@
 /* PNG files of every colour type and depth, read and written, and their metadata. */
 #include "io/codecs.h"
 #include "io/png/png.h"
-#include "io/stream/memory.h"
 #include "png_file.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */

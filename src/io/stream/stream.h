@@ -1,11 +1,13 @@
-/* Sources: images as streams of rows from top to bottom, independent of the file format. */
-#ifndef GF_SOURCE_H
-#define GF_SOURCE_H
+/* Sources: images as streams of rows from top to bottom, independent of the file format. Sinks:
+ * receivers of such rows, which then commit or abort. */
+#ifndef GF_STREAM_H
+#define GF_STREAM_H
 
 #include "core/image.h"
 #include "io/meta/metadata.h"
 
 typedef struct gf_source gf_source;
+typedef struct gf_sink gf_sink;
 
 typedef struct gf_source_ops {
     /* Read the next `rows` rows to dst, `stride` bytes apart. Not called after the last row. */
@@ -91,5 +93,71 @@ void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_
  * frees. `name`, `what` and max_memory are used as by gf_check_memory. */
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
                              uint64_t max_memory, void **pixels, gf_error *error);
+
+/* ---- sinks ----------------------------------------------------------------------------------- */
+
+typedef struct gf_sink_ops {
+    /* Write the next `rows` rows. Not called after the last row. */
+    gf_status (*write)(gf_sink *sink, const void *src, size_t stride, uint64_t rows,
+                       gf_error *error);
+    /* After the last row: write the data that follows the pixels. Afterwards only the rename can
+     * fail. metadata is that of the finished source; NULL for none. */
+    gf_status (*finish)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
+    /* Free the sink. Remove the written file unless the output was committed. */
+    void (*close)(gf_sink *sink);
+} gf_sink_ops;
+
+struct gf_sink {
+    const gf_sink_ops *ops;
+    double cost;      /* estimated time to write, in ns per sample on one core */
+    uint32_t threads; /* as in gf_source */
+    double busy_seconds;
+    uint64_t memory; /* bytes of --max-memory in use: buffers for speed, or the whole image */
+    /* The sink counts the samples written with the maximum value, alpha excluded. Counting takes
+     * less than 2 % of the time of an encoder; it would take more where rows are only copied.
+     * clipped is complete after finish. */
+    bool counts_clipped;
+    uint64_t clipped;
+    /* The sink stores other rows than it receives. If digests is set before the first row, digest
+     * is that of the stored rows (gf_digest_rows). */
+    bool converts, digests;
+    uint64_t digest;
+    struct gf_output *output;     /* output file; NULL: memory */
+    gf_sink *inner;               /* the sink that receives the rows of this one; NULL: none */
+    const struct gf_codec *codec; /* file format; NULL: memory. Set by gf_sink_open, as cost and
+                                   * form are */
+    gf_metadata_form form;        /* form of the metadata that the file stores */
+    uint32_t dropped;             /* bits of gf_dropped: items that are too large for this form */
+    gf_remarks remarks;           /* about the output; complete after finish */
+    /* Before the first row: free the buffers that only improve speed. NULL if there are none. */
+    gf_status (*shrink)(gf_sink *sink, gf_error *error);
+    /* Instead of finish: complete a page that is not the last one. Then only gf_sink_next_page and
+     * close may follow. NULL for formats that hold one image. */
+    gf_status (*end_page)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
+};
+
+/* Allocate a sink; as gf_source_new. Takes ownership of output (may be NULL): closes it on
+ * failure. */
+void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
+
+/* ---- images in memory ------------------------------------------------------------------------ */
+
+/* Create a source for rows in memory. The rows are borrowed until close. */
+gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
+                           gf_source **source, gf_error *error);
+/* Transfer ownership of the rows to a memory source. Its close calls release(data). */
+void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
+/* Return true for a memory source. */
+bool gf_memory_source_is(const gf_source *source);
+
+/* Create a source for `count` images in memory that have one format, stacked vertically: image i is
+ * images[i * step]. All memory is borrowed until close. */
+gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
+                          size_t step, gf_source **source, gf_error *error);
+
+/* Create a sink that writes to `count` images in memory that have one format, one after the other.
+ * All memory is borrowed until close. */
+gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                         gf_sink **sink, gf_error *error);
 
 #endif
