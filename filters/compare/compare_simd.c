@@ -15,12 +15,6 @@
 #define TYPE u16
 #include "compare/compare_tmpl.h"
 
-static inline uint32_t compare_bits_of(const float *p) {
-    uint32_t bits;
-    memcpy(&bits, p, sizeof bits);
-    return bits;
-}
-
 /* Return |a - b|; 0 for equal bits and for two NaNs, infinity for NaN and a number. d is NaN only
  * for a NaN or for two equal infinities. */
 static inline double compare_difference(float a, float b, bool differs) {
@@ -40,10 +34,11 @@ GF_INLINE uint32_t compare_count_real(const gf_compare_plan *plan, const float *
     uint32_t count = 0;
     memcpy(&limit, &plan->limit, sizeof limit);
     for (size_t i = 0; !tolerance && i < n; i++)
-        count += compare_bits_of(a + i) != compare_bits_of(b + i);
+        count += gf_sample_bits(GF_F32, a, i) != gf_sample_bits(GF_F32, b, i);
     for (size_t i = 0; i < n; i += LANES)
         for (size_t j = 0; j < (n - i < LANES ? n - i : LANES); j++) {
-            const bool differs = compare_bits_of(a + i + j) != compare_bits_of(b + i + j);
+            const bool differs =
+                gf_sample_bits(GF_F32, a, i + j) != gf_sample_bits(GF_F32, b, i + j);
             const double d = compare_difference(a[i + j], b[i + j], differs);
             max[j] = d > max[j] ? d : max[j];
             if (tolerance)
@@ -104,9 +99,9 @@ static inline void compare_draw_reals(const float *a, const float *b, size_t n,
         double max = 0;
         bool any = false;
         for (uint32_t c = 0; c < channels; c++) {
-            const float *p = a + x * channels + c, *q = b + x * channels + c;
-            const bool differs = compare_bits_of(p) != compare_bits_of(q);
-            const double d = compare_difference(*p, *q, differs);
+            const size_t i = x * channels + c;
+            const bool differs = gf_sample_bits(GF_F32, a, i) != gf_sample_bits(GF_F32, b, i);
+            const double d = compare_difference(a[i], b[i], differs);
             any |= differs;
             max = d > max ? d : max;
         }
