@@ -300,11 +300,10 @@ static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint6
     uint64_t a, b;
     gf_smooth_tile(plan, s, length, &a, &b);
     const uint64_t end = smooth_min(e, b);
-    *in_s = *in_e = end;
-    if (b - a > 2 * reach && smooth_max(s, a + reach) < smooth_min(e, b - reach)) {
-        *in_s = smooth_max(s, a + reach);
-        *in_e = smooth_min(e, b - reach);
-    }
+    *in_e = smooth_min(e, smooth_max(b, reach) - reach);
+    *in_s = smooth_max(s, a + reach);
+    if (*in_s >= *in_e)
+        *in_s = *in_e = end;
     return end;
 }
 

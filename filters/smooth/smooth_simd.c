@@ -343,12 +343,6 @@ static inline void smooth_store_words(uint16_t *p, vec_words x) {
     memcpy(p, &x, sizeof x);
 }
 
-/* sums[i] += sums[i + offset], ascending: later sums are read before they change. */
-static void smooth_add_shifted(uint16_t *sums, size_t offset, size_t n) {
-    for (size_t i = 0; i < n; i += WORDS)
-        smooth_store_words(sums + i, vec_load_words(sums + i) + vec_load_words(sums + i + offset));
-}
-
 static void smooth_add_samples(uint16_t *restrict sums, const uint8_t *restrict samples, size_t n) {
     for (size_t i = 0; i < n; i++)
         sums[i] = (uint16_t)(sums[i] + samples[i]);
@@ -365,7 +359,10 @@ static void smooth_along(uint16_t *restrict sums, const uint8_t *restrict first,
     while (2 * digit <= taps)
         digit *= 2;
     while ((digit /= 2)) {
-        smooth_add_shifted(sums, have * step, n + (taps - 2 * have) * step);
+        /* Ascending: later sums are read before they change. */
+        const uint16_t *later = sums + have * step;
+        for (size_t i = 0; i < n + (taps - 2 * have) * step; i += WORDS)
+            smooth_store_words(sums + i, vec_load_words(sums + i) + vec_load_words(later + i));
         have *= 2;
         if (taps & digit) {
             smooth_add_samples(sums, first + have * step, n + (taps - have - 1) * step);
