@@ -119,34 +119,34 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
 
 /* Partition the samples by bin, stably: count them, then write each to the offset of its bin. */
 static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
-    const gf_format *format = &plan->head.in;
     const uint64_t begin = strip->out.y0, end = begin + strip->out.rows;
+    const uint32_t measured = plan->measured;
+    const uint64_t samples = plan->head.in.width * measured;
     uint64_t *offsets = strip->payload;
     memset(offsets, 0, gf_hist_head_bytes(plan));
     for (uint64_t y = begin; y < end; y++)
-        for (uint64_t x = 0; x < format->width; x++)
-            for (uint32_t s = 0; s < plan->measured; s++) {
-                uint32_t nth =
-                    golden_nth_of(plan, golden_bin_at(plan, gf_row(&strip->in[0], y), x, s));
-                if (nth < plan->extracts)
-                    offsets[nth + 1]++;
-            }
+        for (uint64_t i = 0; i < samples; i++) {
+            const unsigned char *row = gf_row(&strip->in[0], y);
+            const uint32_t bin = golden_bin_at(plan, row, i / measured, (uint32_t)(i % measured));
+            const uint32_t nth = golden_nth_of(plan, bin);
+            if (nth < plan->extracts)
+                offsets[nth + 1]++;
+        }
     for (uint32_t i = 0; i < plan->extracts; i++)
         offsets[i + 1] += offsets[i];
     const uint64_t count = offsets[plan->extracts];
     uint64_t *positions = offsets + plan->extracts + 1;
     unsigned char *values = (unsigned char *)(positions + count);
     for (uint64_t y = begin; y < end; y++)
-        for (uint64_t x = 0; x < format->width; x++)
-            for (uint32_t s = 0; s < plan->measured; s++) {
-                const float sample = golden_measured(plan, gf_row(&strip->in[0], y), x, s);
-                const uint32_t nth = golden_nth_of(plan, golden_bin_of(plan, sample));
-                if (nth == plan->extracts)
-                    continue;
-                const uint64_t index = offsets[nth]++;
-                positions[index] = (y * format->width + x) * plan->measured + s;
-                gf_put_sample(format->type, values, index, sample);
-            }
+        for (uint64_t i = 0; i < samples; i++) {
+            const unsigned char *row = gf_row(&strip->in[0], y);
+            const float sample = golden_measured(plan, row, i / measured, (uint32_t)(i % measured));
+            const uint32_t nth = golden_nth_of(plan, golden_bin_of(plan, sample));
+            if (nth == plan->extracts)
+                continue;
+            positions[offsets[nth]] = y * samples + i;
+            gf_put_sample(plan->head.in.type, values, offsets[nth]++, sample);
+        }
     /* offsets[i] is now the start of bin i + 1: shift the array. */
     memmove(offsets + 1, offsets, gf_hist_head_bytes(plan) - sizeof *offsets);
     offsets[0] = 0;

@@ -70,21 +70,20 @@ static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *k
                                 gf_error *error) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     gf_hist_data *hist = calloc(1, sizeof *hist + (plan->extracts + 1) * sizeof *hist->bins);
-    *out = hist;
-    if (!hist)
-        return gf_fail_memory(error, keep->name, sizeof *hist, "the counts");
+    uint64_t *counts = calloc(1, (size_t)head->result_bytes);
+    *out = hist && counts ? hist : NULL;
+    if (!*out) {
+        free(hist);
+        free(counts);
+        return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
+    }
     hist->plan = plan;
     hist->keep = *keep;
     hist->buffered =
         keep->samples && (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples));
     hist->shown = keep->all ? UINT64_MAX : plan->extracts <= SHOWN_BINS ? SHOWN : 0;
-    hist->counts = calloc(1, (size_t)head->result_bytes);
-    if (!hist->counts) {
-        hist_close_data(hist);
-        *out = NULL;
-        return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
-    }
-    hist->values = hist->counts + gf_hist_counters(plan);
+    hist->counts = counts;
+    hist->values = counts + gf_hist_counters(plan);
     hist->rows = hist->values + (size_t)plan->measured * plan->values;
     for (uint32_t s = 0; s < plan->measured; s++)
         hist->sums[s].min = UINT32_MAX;
