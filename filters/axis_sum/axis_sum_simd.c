@@ -105,45 +105,36 @@ static void sum_down_f32(double *sums, const unsigned char *rows, size_t stride,
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
 
-/* Add samples [begin, end) of all rows of the strip to the column sums, rows in ascending order.
- * Sums are uint64_t for integer samples and double for f32. */
-static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_strip *strip, uint64_t begin,
-                             uint64_t end) {
-    const gf_type type = plan->head.in.type;
-    const size_t stride = strip->in[0].stride;
-    const uint64_t count = strip->out.rows, tile = type == GF_F32 ? TILE_F32 : TILE;
-    for (uint64_t i = begin; i < end; i += tile) {
-        const unsigned char *rows = gf_row(&strip->in[0], strip->out.y0) + i * gf_type_bytes(type);
-        const size_t n = (size_t)(end - i < tile ? end - i : tile);
-        uint64_t *sums = (uint64_t *)strip->state + i;
-        if (type == GF_U8)
-            sum_down_u8(sums, rows, stride, count, n);
-        else if (type == GF_U16)
-            sum_down_u16(sums, rows, stride, count, n);
-        else
-            sum_down_f32((double *)strip->state + i, rows, stride, count, n);
-    }
-}
-
 void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_strip *strip, uint32_t part,
                                    uint32_t parts, void *scratch) {
-    const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
+    const bool columns = ((const gf_axis_sum_plan *)head)->columns;
+    const gf_type type = head->in.type;
     const uint64_t y0 = strip->out.y0, rows = strip->out.rows, n = gf_row_samples(&head->in);
     const uint32_t channels = head->in.channels;
-    if (plan->columns) {
-        axis_sum_columns(plan, strip, gf_share(n, part, parts), gf_share(n, part + 1, parts));
-        return;
+    const size_t stride = strip->in[0].stride;
+    /* Columns: add all rows in ascending order, tile by tile. */
+    const uint64_t last = gf_share(n, part + 1, parts), tile = type == GF_F32 ? TILE_F32 : TILE;
+    for (uint64_t i = gf_share(n, part, parts); columns && i < last; i += tile) {
+        const unsigned char *first = gf_row(&strip->in[0], y0) + i * gf_type_bytes(type);
+        const size_t count = (size_t)(last - i < tile ? last - i : tile);
+        uint64_t *sums = (uint64_t *)strip->state + i; /* double for f32 */
+        if (type == GF_U8)
+            sum_down_u8(sums, first, stride, rows, count);
+        else if (type == GF_U16)
+            sum_down_u16(sums, first, stride, rows, count);
+        else
+            sum_down_f32((double *)strip->state + i, first, stride, rows, count);
     }
     const uint64_t end = y0 + gf_share(rows, part + 1, parts);
-    for (uint64_t y = y0 + gf_share(rows, part, parts); y < end; y++) {
+    for (uint64_t y = y0 + gf_share(rows, part, parts); !columns && y < end; y++) {
         union {
             uint64_t integer[GF_MAX_CHANNELS];
             double real[GF_MAX_CHANNELS];
         } sums; /* of all channels; measured channels come first */
         const void *row = gf_row(&strip->in[0], y);
-        if (head->in.type == GF_U8)
+        if (type == GF_U8)
             sum_row_u8(row, (size_t)n, channels, sums.integer);
-        else if (head->in.type == GF_U16)
+        else if (type == GF_U16)
             sum_row_u16(row, (size_t)n, channels, sums.integer);
         else
             sum_row_f32(row, (size_t)n, channels, sums.real, scratch);
