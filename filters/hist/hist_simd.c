@@ -104,9 +104,11 @@ static void hist_bins_u8(uint32_t count, const uint8_t *values, size_t n, uint32
  * s < 65535; q fits in 16 bits because count < 65536. If s >= q, then high = q and low = s - q, and
  * low + high + 1 does not carry. Otherwise high = q - 1 and low = 65536 + s - q, and it carries.
  * The result is high plus the carry. */
-static void hist_bins_below(uint32_t count, const uint16_t *values, size_t n, uint32_t *bins) {
+static void hist_bins_u16(uint32_t count, const uint16_t *values, size_t n, uint32_t *bins) {
     const uint16_t factor = (uint16_t)count, last = (uint16_t)(count - 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; count == 65536 && i < n; i++)
+        bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for v = 65535 */
+    for (size_t i = 0; count < 65536 && i < n; i++) {
         const uint32_t product = (uint32_t)values[i] * factor;
         const uint16_t high = (uint16_t)(product >> 16), low = (uint16_t)product;
         const uint16_t limit = (uint16_t)(65535 - low);
@@ -114,14 +116,6 @@ static void hist_bins_below(uint32_t count, const uint16_t *values, size_t n, ui
         const uint16_t bin = (uint16_t)(high + carry);
         bins[i] = bin < last ? bin : last;
     }
-}
-
-static void hist_bins_u16(uint32_t count, const uint16_t *values, size_t n, uint32_t *bins) {
-    if (count < 65536)
-        hist_bins_below(count, values, n, bins);
-    else
-        for (size_t i = 0; i < n; i++)
-            bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for v = 65535 */
 }
 
 #define INSIDE_BATCH 512
