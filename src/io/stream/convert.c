@@ -38,9 +38,7 @@ static inline uint32_t convert_unit(float v, double max) {
 static inline uint32_t convert_code(const gf_srgb *codes, float v) {
     const float above = v > codes->low ? v : codes->low; /* also for a NaN */
     const float light = above < 1.0f ? above : 1.0f;
-    uint32_t bits;
-    memcpy(&bits, &light, sizeof bits);
-    const uint32_t start = codes->starts[(bits >> codes->shift) - codes->base];
+    const uint32_t start = codes->starts[(gf_float_bits(light) >> codes->shift) - codes->base];
     return start + (light >= codes->thresholds[start + 1]);
 }
 
@@ -266,7 +264,8 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
 }
 
 /* Wrap a source in a struct of `size` bytes. On failure it is unchanged. */
-static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_error *error) {
+static void *wrapper_new(size_t size, gf_source **source, const char *name, gf_error *error) {
+    gf_source *inner = *source;
     wrapper *wrap = gf_source_new(size, NULL, name, error);
     if (!wrap)
         return NULL;
@@ -282,6 +281,7 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
     wrap->inner = inner;
     wrap->name = name;
     inner->metadata = (gf_metadata){.seen = wrap->base.metadata.seen};
+    *source = &wrap->base;
     return wrap;
 }
 
@@ -323,22 +323,21 @@ static gf_status convert_source_row(wrapper *wrap, unsigned char *dst, const uns
 
 gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
                             const char *name, gf_error *error) {
-    gf_source *inner = *source;
-    gf_format format = inner->format;
+    const gf_format from = (*source)->format;
+    gf_format format = from;
     format.type = type;
     format.alpha = format.alpha && !premultiply;
-    if (type == inner->format.type && format.alpha == inner->format.alpha)
+    if (type == from.type && format.alpha == from.alpha)
         return GF_OK;
     gf_status status = gf_format_check(&format, name, error);
-    convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, inner, name, error);
+    convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, source, name, error);
     if (!convert)
         return GF_FAILED;
-    convert->how = (conversion){.from = inner->format, .to = format, .linear = linear};
+    convert->how = (conversion){.from = from, .to = format, .linear = linear};
     convert->wrap.row = convert_source_row;
-    convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
+    convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&from);
     convert->wrap.base.format = format;
     convert->wrap.base.codec = NULL;
-    *source = &convert->wrap.base;
     return GF_OK;
 }
 
@@ -443,8 +442,8 @@ static void rotate_seek(gf_source *base, uint64_t y) {
 
 gf_status gf_turn_source(gf_source **source, uint32_t orientation, const char *what,
                          uint64_t max_memory, const char *name, gf_error *error) {
-    gf_source *inner = *source;
-    rotate_source *rotate = wrapper_new(sizeof *rotate, inner, name, error);
+    const gf_format from = (*source)->format;
+    rotate_source *rotate = wrapper_new(sizeof *rotate, source, name, error);
     if (!rotate)
         return GF_FAILED;
     gf_source *base = &rotate->wrap.base;
@@ -453,7 +452,6 @@ gf_status gf_turn_source(gf_source **source, uint32_t orientation, const char *w
     rotate->flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     rotate->what = what;
     rotate->max_memory = max_memory;
-    *source = base;
     if (orientation == 2) {
         rotate->wrap.row = rotate_mirror_row;
         return GF_OK;
@@ -464,8 +462,8 @@ gf_status gf_turn_source(gf_source **source, uint32_t orientation, const char *w
     rotate->wrap.ops.finish = wrapper_complete;
     rotate->wrap.ops.seek = rotate_seek;
     if (rotate->transposed) {
-        base->format.width = inner->format.height;
-        base->format.height = inner->format.width;
+        base->format.width = from.height;
+        base->format.height = from.width;
     }
     return GF_OK;
 }
@@ -525,10 +523,10 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
                        " is not inside the image of %" PRIu64 "x%" PRIu64 " pixels; correct it",
                        name, part->x, part->y, part->width, part->height, whole.width,
                        whole.height);
-    wrapper *wrap = wrapper_new(sizeof *wrap, inner, name, error);
+    wrapper *wrap = wrapper_new(sizeof *wrap, source, name, error);
     if (!wrap)
         return GF_FAILED;
-    gf_source *base = *source = &wrap->base;
+    gf_source *base = *source;
     wrapper_read_on_request(wrap);
     base->codec = NULL;
     base->format.width = part->width;
@@ -598,7 +596,7 @@ gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *pa
     if (__builtin_mul_overflow(format.height, (*source)->pages, &format.height))
         format.height = 0;
     const gf_status status = gf_check_pixels(&format, limits, path, error);
-    pages_source *pages = status ? NULL : wrapper_new(sizeof *pages, *source, path, error);
+    pages_source *pages = status ? NULL : wrapper_new(sizeof *pages, source, path, error);
     if (!pages)
         return GF_FAILED;
     wrapper_read_on_request(&pages->wrap);
@@ -610,7 +608,6 @@ gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *pa
     pages->limits.stacked = false;
     pages->place = *limits->place;
     pages->wrap.base.format = format;
-    *source = &pages->wrap.base;
     return GF_OK;
 }
 
@@ -627,14 +624,10 @@ typedef struct samples_source {
 
 /* Return the number of a binary16: its exponent, which is smaller by 112, moves to its place. */
 static float samples_half(uint32_t half) {
-    uint32_t bits = (half & 0x7fff) << 13;
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    v *= 0x1p112f;
-    if ((half & 0x7c00) == 0x7c00) { /* infinity and NaN */
-        bits |= 0x7f800000;
-        memcpy(&v, &bits, sizeof v);
-    }
+    const uint32_t bits = (half & 0x7fff) << 13;
+    const bool finite = (half & 0x7c00) != 0x7c00;
+    const float v =
+        finite ? gf_float_of_bits(bits) * 0x1p112f : gf_float_of_bits(bits | 0x7f800000);
     return half & 0x8000 ? -v : v;
 }
 
@@ -644,17 +637,14 @@ static double samples_number(const gf_samples *from, uint64_t bits, float *singl
     const int64_t extended = (int64_t)(bits << unused) >> unused;
     double real;
     memcpy(&real, &bits, sizeof real);
-    memcpy(single, &low, sizeof *single);
     if (from->kind != 'f') {
         *single = from->kind == 'i' ? (float)extended : (float)bits;
         return from->kind == 'i' ? (double)extended : (double)bits;
     }
-    if (from->bytes == 2)
-        *single = samples_half(low);
-    if (from->bytes < 8)
-        return (double)*single;
-    *single = (float)real;
-    return real;
+    *single = from->bytes == 2   ? samples_half(low)
+              : from->bytes == 4 ? gf_float_of_bits(low)
+                                 : (float)real;
+    return from->bytes < 8 ? (double)*single : real;
 }
 
 /* Return a number as u16, and count those that are none. */
@@ -699,8 +689,7 @@ static gf_status samples_row(wrapper *wrap, unsigned char *dst, const unsigned c
             float single;
             if (!source->known) {
                 const double real = samples_number(from, bits, &single);
-                memcpy(&stored, &single, sizeof stored);
-                stored = format->type == GF_U16 ? samples_u16(source, real) : stored;
+                stored = format->type == GF_U16 ? samples_u16(source, real) : gf_float_bits(single);
             }
             const uint16_t half = (uint16_t)stored;
             if (format->type == GF_U8)
@@ -783,11 +772,10 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
     if (from.transposed &&
         gf_turn_source(source, 5, "an image to turn", limits->max_memory, name, error))
         return GF_FAILED;
-    gf_source *inner = *source;
-    samples_source *samples = wrapper_new(sizeof *samples, inner, name, error);
+    samples_source *samples = wrapper_new(sizeof *samples, source, name, error);
     if (!samples)
         return GF_FAILED;
-    gf_source *base = *source = &samples->wrap.base;
+    gf_source *base = *source;
     wrapper_read_on_request(&samples->wrap);
     samples->wrap.ops.finish = samples_finish;
     samples->wrap.row = samples_row;
@@ -871,13 +859,12 @@ static gf_status nodata_finish(gf_source *base, gf_error *error) {
 
 gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
                            gf_error *error) {
-    nodata_source *wrap = wrapper_new(sizeof *wrap, *source, name, error);
+    nodata_source *wrap = wrapper_new(sizeof *wrap, source, name, error);
     if (!wrap)
         return GF_FAILED;
     wrap->wrap.ops.finish = nodata_finish;
     wrap->wrap.row = nodata_row;
     wrap->left_out = left_out;
-    *source = &wrap->wrap.base;
     return GF_OK;
 }
 

@@ -67,18 +67,6 @@ static int srgb_compare(uint32_t p, uint32_t q, double m) {
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
-static uint32_t srgb_bits(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float srgb_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Relative error of the approximation. It is at most 2^-49 where pow has an error of 2^-50; the
  * margin costs 4 exact comparisons in 2^16. */
 #define SRGB_ERROR 0x1p-40
@@ -95,7 +83,7 @@ static float srgb_round(uint32_t p, uint32_t q) {
     if (low == high)
         return low;
     const int sign = srgb_compare(p, q, ((double)low + (double)high) / 2);
-    return sign < 0 || (sign == 0 && srgb_bits(low) % 2 == 0) ? low : high;
+    return sign < 0 || (sign == 0 && gf_float_bits(low) % 2 == 0) ? low : high;
 }
 
 /* Return the least binary32 number that is not below a positive y. */
@@ -128,15 +116,15 @@ static gf_srgb srgb_fill(uint32_t max, float *linear, float *thresholds, uint16_
     }
     thresholds[max + 1] = INFINITY;
     const uint32_t shift = MANTISSA_BITS - bits;
-    const uint32_t low = srgb_bits(thresholds[1]) >> MANTISSA_BITS << MANTISSA_BITS;
+    const uint32_t low = gf_float_bits(thresholds[1]) >> MANTISSA_BITS << MANTISSA_BITS;
     uint32_t k = 0;
-    for (uint32_t b = low >> shift; b <= srgb_bits(1.0f) >> shift; b++) {
-        const float least = srgb_of_bits(b << shift);
+    for (uint32_t b = low >> shift; b <= gf_float_bits(1.0f) >> shift; b++) {
+        const float least = gf_float_of_bits(b << shift);
         while (least >= thresholds[k + 1])
             k++;
         starts[b - (low >> shift)] = (uint16_t)k;
     }
-    return (gf_srgb){linear, thresholds, starts, srgb_of_bits(low), shift, low >> shift};
+    return (gf_srgb){linear, thresholds, starts, gf_float_of_bits(low), shift, low >> shift};
 }
 
 static gf_srgb srgb_tables[2]; /* by gf_type */

@@ -22,16 +22,16 @@ gf_status gf_source_read_all(gf_source *source, const char *name, const char *wh
                              uint64_t max_memory, void **pixels, gf_error *error) {
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
-    void *rows = gf_alloc_limited(format->height * row, max_memory, name, what, error);
-    if (!rows)
+    *pixels = gf_alloc_limited(format->height * row, max_memory, name, what, error);
+    if (!*pixels)
         return GF_FAILED;
-    gf_status status = source->ops->read(source, rows, row, format->height, error);
+    gf_status status = source->ops->read(source, *pixels, row, format->height, error);
     if (!status)
         status = source->ops->finish(source, error);
-    if (status)
-        free(rows);
-    else
-        *pixels = rows;
+    if (status) {
+        free(*pixels);
+        *pixels = NULL;
+    }
     return status;
 }
 
