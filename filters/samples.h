@@ -55,15 +55,14 @@ static inline void gf_put_sample(gf_type type, void *row, uint64_t i, float x) {
 }
 
 /* Return the luma of the pixel that begins at sample i, for golden functions. */
-static inline uint32_t gf_golden_luma_integer(gf_type type, const void *row, uint64_t i) {
-    return (13933 * gf_sample_bits(type, row, i) + 46871 * gf_sample_bits(type, row, i + 1) +
-            4732 * gf_sample_bits(type, row, i + 2) + 32768) >>
-           16;
-}
-
-static inline float gf_golden_luma_real(const void *row, uint64_t i) {
-    return 0.2126f * gf_get_sample(GF_F32, row, i) + 0.7152f * gf_get_sample(GF_F32, row, i + 1) +
-           0.0722f * gf_get_sample(GF_F32, row, i + 2);
+static inline float gf_golden_luma(gf_type type, const void *row, uint64_t i) {
+    if (type == GF_F32)
+        return 0.2126f * gf_get_sample(type, row, i) + 0.7152f * gf_get_sample(type, row, i + 1) +
+               0.0722f * gf_get_sample(type, row, i + 2);
+    return (float)((13933 * gf_sample_bits(type, row, i) +
+                    46871 * gf_sample_bits(type, row, i + 1) +
+                    4732 * gf_sample_bits(type, row, i + 2) + 32768) >>
+                   16);
 }
 
 /* ---- luma ------------------------------------------------------------------------------------ */

@@ -30,12 +30,11 @@ static void golden_compare_row(const gf_compare_plan *plan, const unsigned char 
             record->largest = bits;
         if (p == q || bits < plan->limit)
             continue;
-        if (record->differing == 0) {
+        if (record->differing++ == 0) {
             record->first = i;
             record->a = p;
             record->b = q;
         }
-        record->differing++;
     }
 }
 
@@ -44,18 +43,11 @@ static void golden_compare_row(const gf_compare_plan *plan, const unsigned char 
 /* Return the grey value of a pixel of the first image at a quarter of its brightness. */
 static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *row, uint64_t x) {
     const uint64_t i = x * format->channels;
-    const bool colour = format->channels >= 3;
-    if (format->type != GF_F32) {
-        const uint32_t luma = colour ? gf_golden_luma_integer(format->type, row, i)
-                                     : gf_sample_bits(format->type, row, i);
-        return (uint8_t)(format->type == GF_U8 ? luma >> 2 : luma >> 10);
-    }
-    float luma = colour ? gf_golden_luma_real(row, i) : gf_get_sample(GF_F32, row, i);
-    if (isnan(luma) || luma < 0)
-        luma = 0;
-    if (luma > 1)
-        luma = 1;
-    return (uint8_t)((uint8_t)(luma * 255.0f) >> 2);
+    const float luma = format->channels >= 3 ? gf_golden_luma(format->type, row, i)
+                                             : gf_get_sample(format->type, row, i);
+    if (format->type != GF_F32)
+        return (uint8_t)((uint32_t)luma >> (format->type == GF_U8 ? 2 : 10));
+    return (uint8_t)((uint8_t)(fminf(fmaxf(luma, 0), 1) * 255.0f) >> 2); /* NaN: 0 */
 }
 
 static void golden_draw_pixel(const gf_format *format, const unsigned char *a,

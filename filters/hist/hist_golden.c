@@ -10,10 +10,8 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
                              uint32_t s) {
     const gf_type type = plan->head.in.type;
     const uint64_t pixel = x * plan->head.in.channels;
-    if (!plan->luma)
-        return gf_get_sample(type, row, pixel + plan->first + s);
-    return type == GF_F32 ? gf_golden_luma_real(row, pixel)
-                          : (float)gf_golden_luma_integer(type, row, pixel);
+    return plan->luma ? gf_golden_luma(type, row, pixel)
+                      : gf_get_sample(type, row, pixel + plan->first + s);
 }
 
 /* Return whether an integer is left out. f32 are NaN. */
