@@ -195,10 +195,6 @@ static const unsigned char *icc_find(const unsigned char *icc, size_t size, cons
     return NULL;
 }
 
-static double icc_short(const unsigned char *at) {
-    return at[0] << 8 | at[1];
-}
-
 /* Evaluate a curve at 0.5. Return NaN if it is damaged, or of another type. */
 static double icc_curve_at_half(const unsigned char *curve, size_t size) {
     enum { HEAD = 12, FUNCTIONS = 5, MAX_NUMBERS = 7 };
@@ -212,8 +208,8 @@ static double icc_curve_at_half(const unsigned char *curve, size_t size) {
         if (head == 0 || head > (size - HEAD) / 2)
             return head ? NAN : 0.5;
         const size_t low = (head - 1) / 2, high = head / 2;
-        return head == 1 ? pow(0.5, icc_short(data) / 256)
-                         : (icc_short(data + 2 * low) + icc_short(data + 2 * high)) / 2 / 65535;
+        return head == 1 ? pow(0.5, gf_big16(data) / 256.0)
+                         : (gf_big16(data + 2 * low) + gf_big16(data + 2 * high)) / 2.0 / 65535;
     }
     if (memcmp(curve, "para", 4) != 0 || function >= FUNCTIONS ||
         (size - HEAD) / 4 < numbers[function])
