@@ -23,36 +23,28 @@ typedef struct stb_sink {
     gf_error cause; /* error of the first failed write */
 } stb_sink;
 
-/* HDR stores a shared exponent, which limits samples to values below 2^127, and no sign. */
-static gf_status stb_check_samples(const stb_sink *sink, const unsigned char *row,
-                                   gf_error *error) {
-    for (uint64_t i = 0; i < gf_row_samples(&sink->format); i++) {
-        float v;
-        memcpy(&v, row + i * sizeof v, sizeof v);
-        if (!(v >= 0 && v < 0x1p127f))
-            return gf_fail(error, GF_FAILED,
-                           "%s: HDR cannot store negative, infinite or NaN samples; row %" PRIu64
-                           " has one; write .pfm",
-                           gf_output_name(sink->base.output), sink->y);
-    }
-    return GF_OK;
-}
-
 static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
     stb_sink *sink = (stb_sink *)base;
     const gf_png_simd *simd = gf_png_simd_of(gf_isa_best());
-    size_t row_bytes = gf_row_bytes(&sink->format);
-    const unsigned char *in = src;
-    gf_status status = GF_OK;
-    for (uint64_t i = 0; i < rows && !status; i++, sink->y++) {
-        if (sink->format.type == GF_F32)
-            status = stb_check_samples(sink, in + i * stride, error);
-        else
-            base->clipped += simd->count_largest(&sink->format, in + i * stride);
-        memcpy(sink->pixels + sink->y * row_bytes, in + i * stride, row_bytes);
+    const size_t row_bytes = gf_row_bytes(&sink->format);
+    const unsigned char *row = src;
+    for (uint64_t i = 0; i < rows; i++, row += stride, sink->y++) {
+        /* HDR stores a shared exponent, which limits samples to values below 2^127, and no sign. */
+        for (size_t k = 0; sink->format.type == GF_F32 && k < row_bytes; k += sizeof(float)) {
+            float v;
+            memcpy(&v, row + k, sizeof v);
+            if (!(v >= 0 && v < 0x1p127f))
+                return gf_fail(error, GF_FAILED,
+                               "%s: HDR cannot store negative, infinite or NaN samples; row "
+                               "%" PRIu64 " has one; write .pfm",
+                               gf_output_name(base->output), sink->y);
+        }
+        if (base->counts_clipped)
+            base->clipped += simd->count_largest(&sink->format, row);
+        memcpy(sink->pixels + sink->y * row_bytes, row, row_bytes);
     }
-    return status;
+    return GF_OK;
 }
 
 static void stb_on_write(void *context, void *data, int size) {

@@ -437,7 +437,8 @@ static bool raster_check_limits(gf_raster *raster, const gf_raster_file *file) {
            gf_raster_fail(raster, GF_RASTER_OVER_MEMORY, NULL);
 }
 
-void gf_raster_decode(const gf_raster_file *file) {
+void gf_raster_decode(void *context) {
+    const gf_raster_file *file = context;
     gf_raster_result *result = (gf_raster_result *)(void *)file->shared.base;
     gf_raster raster = {.data = file->data,
                         .size = file->size,

@@ -131,8 +131,8 @@ typedef struct gf_raster_file {
 
 enum { GF_RASTER_PIXELS_AT = 4096 };
 
-/* Decode a file inside the sandbox. */
-void gf_raster_decode(const gf_raster_file *file);
+/* Decode a file inside the sandbox: a gf_sandbox_work of a gf_raster_file. */
+void gf_raster_decode(void *context);
 
 /* Append the metadata of a file, at most one item of each kind, and set bits of gf_dropped for
  * kinds that are not read. The data may have any content. Return GF_FAILED if out of memory. */

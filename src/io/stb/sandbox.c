@@ -76,19 +76,6 @@ static void sandbox_find_windows(void) {
     }
 }
 
-/* Without close_range, close only the first MAX_FILES descriptors, since the limit may be huge. The
- * seccomp filter prevents the use of the others. */
-enum { MAX_FILES = 1024 };
-
-static void sandbox_close_files(void) {
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, 0L, ~0U, 0L) == 0)
-        return;
-#endif
-    for (long fd = 0; fd < MAX_FILES; fd++)
-        (void)syscall(SYS_close, fd);
-}
-
 /* Parser state for one line of /proc/self/maps: "begin-end rw-s offset device inode ...". */
 typedef struct mapping {
     uintptr_t begin, end;
@@ -217,11 +204,19 @@ static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     static const struct sock_fprog program = {sizeof code / sizeof *code, code};
+    enum { MAX_FILES = 1024 };
+    bool closed = false;
     /* Kill the child when the parent dies, even if the parent died before this call. */
     sandbox_set_flag(PR_SET_PDEATHSIG, SIGKILL);
     if ((pid_t)syscall(SYS_getppid) != parent)
         gf_sandbox_exit(ESRCH);
-    sandbox_close_files();
+        /* Without close_range, close only the first MAX_FILES descriptors, since the limit may be
+         * huge. The seccomp filter prevents the use of the others. */
+#ifdef SYS_close_range
+    closed = syscall(SYS_close_range, 0L, ~0U, 0L) == 0;
+#endif
+    for (long fd = 0; fd < MAX_FILES && !closed; fd++)
+        (void)syscall(SYS_close, fd);
     sandbox_restrict_memory(shared);
     sandbox_set_limit(RLIMIT_NOFILE, 0);
     sandbox_set_limit(RLIMIT_CORE, 0);

@@ -51,21 +51,6 @@ static gf_status stb_read_file(gf_raster_file *file, gf_input *input, size_t max
 
 /* ---- checking the result --------------------------------------------------------------------- */
 
-static gf_status stb_check_format(const gf_raster_result *result, const gf_raster_file *file,
-                                  gf_format *format, gf_error *error) {
-    const gf_limits *limits = file->limits;
-    *format = (gf_format){.width = result->width,
-                          .height = result->height,
-                          .channels = result->channels,
-                          .type = (gf_type)result->type,
-                          .alpha = result->channels % 2 == 0};
-    const gf_status status = gf_check_pixels(format, limits, file->name, error);
-    return status
-               ? status
-               : gf_check_memory(file->file_bytes + format->height * (uint64_t)gf_row_bytes(format),
-                                 limits->max_memory, file->name, "the file and its image", error);
-}
-
 static gf_status stb_fail_stopped(const char *name, gf_error *error) {
     return gf_fail(error, GF_FAILED,
                    "%s: cannot decode (the decoder crashed and was stopped); get an intact copy or "
@@ -77,15 +62,25 @@ static gf_status stb_fail_stopped(const char *name, gf_error *error) {
 static gf_status stb_check_result(const gf_raster_result *result, const gf_raster_file *file,
                                   gf_format *format, gf_error *error) {
     const int length = (int)sizeof result->reason - 1;
+    const gf_limits *limits = file->limits;
     gf_status status;
     switch (result->outcome) {
     case GF_RASTER_READ:
-        return stb_check_format(result, file, format, error);
     case GF_RASTER_OVER_LIMIT:
-        status = stb_check_format(result, file, format, error);
-        return status ? status : stb_fail_stopped(file->name, error);
+        *format = (gf_format){.width = result->width,
+                              .height = result->height,
+                              .channels = result->channels,
+                              .type = (gf_type)result->type,
+                              .alpha = result->channels % 2 == 0};
+        if ((status = gf_check_pixels(format, limits, file->name, error)) ||
+            (status = gf_check_memory(file->file_bytes + format->height * gf_row_bytes(format),
+                                      limits->max_memory, file->name, "the file and its image",
+                                      error)) ||
+            result->outcome == GF_RASTER_READ)
+            return status;
+        return stb_fail_stopped(file->name, error);
     case GF_RASTER_OVER_MEMORY:
-        return gf_fail_memory(error, file->name, file->limits->max_memory, "the decoder");
+        return gf_fail_memory(error, file->name, limits->max_memory, "the decoder");
     case GF_RASTER_TRUNCATED:
         return gf_fail_short(file->name, error);
     case GF_RASTER_DAMAGED:
@@ -95,7 +90,7 @@ static gf_status stb_check_result(const gf_raster_result *result, const gf_raste
         return gf_fail(error, GF_FAILED, "%s: %.*s is not supported; convert it to PNG", file->name,
                        length, result->reason);
     case GF_RASTER_NO_PAGE:
-        return gf_fail_page(file->name, file->limits->page, result->pages, error);
+        return gf_fail_page(file->name, limits->page, result->pages, error);
     default:
         return stb_fail_stopped(file->name, error);
     }
@@ -110,19 +105,15 @@ static void stb_release(void *memory) {
     gf_sandbox_unmap(shared.base, shared.bytes);
 }
 
-static void stb_decode(void *context) {
-    gf_raster_decode(context);
-}
-
 /* Run the decoder and copy its result, which is untrusted. */
 static gf_status stb_run_decoder(gf_raster_file *file, gf_raster_result *result, gf_error *error) {
     gf_sandbox_end end = GF_SANDBOX_DONE;
     gf_status status = GF_OK;
     memset(file->shared.base, 0, sizeof *result);
     if (file->limits->no_sandbox)
-        stb_decode(file);
+        gf_raster_decode(file);
     else
-        status = gf_sandbox_run(stb_decode, file, &file->shared, file->limits->max_seconds,
+        status = gf_sandbox_run(gf_raster_decode, file, &file->shared, file->limits->max_seconds,
                                 file->name, &end, error);
     if (status)
         return status;
@@ -178,23 +169,6 @@ static gf_status stb_decode_file(gf_raster_file *file, gf_raster_result *result,
                : GF_OK;
 }
 
-/* Describe how the file stores the pixels. */
-static void stb_describe(const gf_raster_file *file, const gf_raster_result *result, char *text,
-                         size_t size) {
-    const gf_raster_kind kind = gf_raster_find(file->data);
-    if (kind == GF_RASTER_PSD)
-        snprintf(text, size, "%d-bit planar %s", result->type == GF_U16 ? 16 : 8,
-                 result->channels > 2 ? "RGB" : "grey");
-    else if (kind == GF_RASTER_GIF)
-        snprintf(text, size, "palette, frame %" PRIu32 " of %" PRIu32,
-                 file->limits->page ? file->limits->page : 1, result->pages);
-    else if (kind == GF_RASTER_HDR)
-        snprintf(text, size, "8-bit RGB with shared exponent");
-    else
-        snprintf(text, size, "%" PRIu32 " bits per pixel%s%s", result->bits,
-                 result->indexed ? ", palette" : "", result->packed ? ", run-length coded" : "");
-}
-
 static gf_status stb_open_source(gf_raster_file *file, gf_input *input, gf_source **opened,
                                  gf_error *error) {
     const uint64_t max = SIZE_MAX / 4, limit = file->limits->max_memory;
@@ -224,7 +198,20 @@ static gf_status stb_open_source(gf_raster_file *file, gf_input *input, gf_sourc
     (*opened)->dropped = file->dropped;
     (*opened)->pages = result.pages;
     file->metadata = (gf_metadata){0};
-    stb_describe(file, &result, (*opened)->stored, sizeof(*opened)->stored);
+    const gf_raster_kind kind = gf_raster_find(file->data);
+    char *text = (*opened)->stored;
+    const size_t size = sizeof(*opened)->stored;
+    if (kind == GF_RASTER_PSD)
+        snprintf(text, size, "%d-bit planar %s", format.type == GF_U16 ? 16 : 8,
+                 format.channels > 2 ? "RGB" : "grey");
+    else if (kind == GF_RASTER_GIF)
+        snprintf(text, size, "palette, frame %" PRIu32 " of %" PRIu32,
+                 file->limits->page ? file->limits->page : 1, result.pages);
+    else if (kind == GF_RASTER_HDR)
+        snprintf(text, size, "8-bit RGB with shared exponent");
+    else
+        snprintf(text, size, "%" PRIu32 " bits per pixel%s%s", result.bits,
+                 result.indexed ? ", palette" : "", result.packed ? ", run-length coded" : "");
     return GF_OK;
 }
 

@@ -9,7 +9,8 @@
 /* Result to return. The child has a copy. */
 static gf_raster_result forged;
 
-void gf_raster_decode(const gf_raster_file *file) {
+void gf_raster_decode(void *context) {
+    const gf_raster_file *file = context;
     *(gf_raster_result *)(void *)file->shared.base = forged;
     memset(file->shared.base + GF_RASTER_PIXELS_AT, 7, 4096);
 }
