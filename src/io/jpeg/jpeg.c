@@ -440,24 +440,6 @@ static gf_status source_set_format(jpeg_source *source, gf_error *error) {
                                  "the coefficients of a progressive JPEG", error);
 }
 
-static void source_describe(jpeg_source *source) {
-    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
-    const jpeg_component_info *first = jpeg->comp_info;
-    char sampling[32] = "", pages[40] = "";
-    if (source->base.pages > 1)
-        snprintf(pages, sizeof pages, ", image %" PRIu32 " of %" PRIu32,
-                 source->limits.page ? source->limits.page : 1, source->base.pages);
-    if (jpeg->num_components == 3 && jpeg->comp_info[1].h_samp_factor > 0)
-        snprintf(sampling, sizeof sampling, ", chroma 1/%dx1/%d",
-                 first->h_samp_factor / jpeg->comp_info[1].h_samp_factor,
-                 first->v_samp_factor / jpeg->comp_info[1].v_samp_factor);
-    snprintf(source->base.stored, sizeof source->base.stored, "8-bit %s%s%s, lossy%s",
-             jpeg->num_components == 1             ? "grey"
-             : jpeg->jpeg_color_space == JCS_YCbCr ? "YCbCr"
-                                                   : "RGB",
-             sampling, jpeg->progressive_mode ? ", progressive" : "", pages);
-}
-
 static gf_status jpeg_source_open(const gf_input *input, const gf_limits *limits,
                                   gf_source **opened, gf_error *error) {
     static const gf_source_ops ops = {
@@ -467,7 +449,8 @@ static gf_status jpeg_source_open(const gf_input *input, const gf_limits *limits
         return GF_FAILED;
     source->input = *input;
     source->limits = *limits;
-    source->jpeg.err = jpeg_errors_init(&source->errors, input->name);
+    struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    jpeg->err = jpeg_errors_init(&source->errors, input->name);
     gf_status status = source_read_header(source, error);
     if (!status && source->base.pages && source->limits.page > 1)
         status = source_open_page(source, error);
@@ -477,7 +460,20 @@ static gf_status jpeg_source_open(const gf_input *input, const gf_limits *limits
         source_close(&source->base);
         return status;
     }
-    source_describe(source);
+    const jpeg_component_info *luma = jpeg->comp_info, *chroma = luma + 1;
+    char sampling[32] = "", pages[40] = "";
+    if (source->base.pages > 1)
+        snprintf(pages, sizeof pages, ", image %" PRIu32 " of %" PRIu32,
+                 limits->page ? limits->page : 1, source->base.pages);
+    if (jpeg->num_components == 3 && chroma->h_samp_factor > 0)
+        snprintf(sampling, sizeof sampling, ", chroma 1/%dx1/%d",
+                 luma->h_samp_factor / chroma->h_samp_factor,
+                 luma->v_samp_factor / chroma->v_samp_factor);
+    snprintf(source->base.stored, sizeof source->base.stored, "8-bit %s%s%s, lossy%s",
+             jpeg->num_components == 1             ? "grey"
+             : jpeg->jpeg_color_space == JCS_YCbCr ? "YCbCr"
+                                                   : "RGB",
+             sampling, jpeg->progressive_mode ? ", progressive" : "", pages);
     *opened = &source->base;
     return GF_OK;
 }
@@ -514,15 +510,6 @@ static boolean sink_empty(j_compress_ptr jpeg) {
     return TRUE;
 }
 
-static void sink_write_segment(jpeg_sink *sink, const gf_item_kind *kind, const unsigned char *data,
-                               size_t size) {
-    jpeg_write_m_header(&sink->jpeg, kind->marker, (unsigned)(kind->head_bytes + size));
-    for (size_t i = 0; i < kind->head_bytes; i++)
-        jpeg_write_m_byte(&sink->jpeg, (unsigned char)kind->head[i]);
-    for (size_t i = 0; i < size; i++)
-        jpeg_write_m_byte(&sink->jpeg, data[i]);
-}
-
 /* Write an item but the resolution, which libjpeg writes. Resources continue in the next segment;
  * other items that are too large are dropped. */
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
@@ -537,9 +524,14 @@ static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
         if (kind->dropped == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
             sink->base.dropped |= GF_DROPPED_ORIENTATION;
     } else if (kind->marker && kind->dropped != GF_DROPPED_RESOLUTION) {
-        for (size_t at = 0; at < item->size || (at == 0 && !joined); at += max)
-            sink_write_segment(sink, kind, item->data + at,
-                               item->size - at < max ? item->size - at : max);
+        for (size_t at = 0; at < item->size || (at == 0 && !joined); at += max) {
+            const size_t size = item->size - at < max ? item->size - at : max;
+            jpeg_write_m_header(&sink->jpeg, kind->marker, (unsigned)(kind->head_bytes + size));
+            for (size_t i = 0; i < kind->head_bytes; i++)
+                jpeg_write_m_byte(&sink->jpeg, (unsigned char)kind->head[i]);
+            for (size_t i = 0; i < size; i++)
+                jpeg_write_m_byte(&sink->jpeg, item->data[at + i]);
+        }
     }
 }
 

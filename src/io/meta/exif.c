@@ -28,10 +28,9 @@ static uint64_t exif_integer(gf_ifd *ifd, uint64_t directory, uint32_t tag, uint
 uint32_t gf_exif_orientation(const gf_chunk *exif) {
     enum { MAX = 8 };
     gf_ifd ifd;
-    const uint64_t orientation =
-        gf_exif_open(&ifd, exif)
-            ? exif_integer(&ifd, ifd.first, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT)
-            : 0;
+    gf_ifd_entry entry;
+    const bool found = exif_find(&ifd, exif, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT, &entry);
+    const uint64_t orientation = found ? gf_ifd_integer(&ifd, &entry) : 0;
     return orientation <= MAX ? (uint32_t)orientation : 0;
 }
 

@@ -87,31 +87,22 @@ static void metadata_own(gf_metadata *metadata, const char *name, bool late, uns
     metadata->chunks = chunks;
 }
 
-/* Append an item that consists of a head and data. */
-static void metadata_join(gf_metadata *metadata, const char *name, const void *head,
-                          size_t head_size, const void *data, size_t size) {
-    unsigned char *joined = malloc(head_size + size + 1);
-    if (joined) {
+/* Return a head and data, joined, with a NUL at the end. */
+static unsigned char *metadata_join(gf_metadata *metadata, const void *head, size_t head_size,
+                                    const void *data, size_t size) {
+    unsigned char *joined = calloc(1, head_size + size + 1);
+    if (!joined)
+        metadata->missing = head_size + size + 1;
+    if (joined && head_size)
         memcpy(joined, head, head_size);
+    if (joined && size)
         memcpy(joined + head_size, data, size);
-        joined[head_size + size] = '\0';
-    }
-    metadata_own(metadata, name, false, joined, head_size + size);
-}
-
-/* Return a copy that ends with a NUL. */
-static unsigned char *metadata_copy(gf_metadata *metadata, const void *data, size_t size) {
-    unsigned char *copy = calloc(1, size + 1);
-    if (!copy)
-        metadata->missing = size + 1;
-    else if (size)
-        memcpy(copy, data, size);
-    return copy;
+    return joined;
 }
 
 void gf_metadata_add(gf_metadata *metadata, const char *name, bool late, const void *data,
                      size_t size) {
-    metadata_own(metadata, name, late, metadata_copy(metadata, data, size), size);
+    metadata_own(metadata, name, late, metadata_join(metadata, NULL, 0, data, size), size);
 }
 
 gf_status gf_metadata_check(const gf_metadata *metadata, const char *file, gf_error *error) {
@@ -263,7 +254,7 @@ static unsigned char *chunk_payload(gf_metadata *metadata, const gf_chunk *chunk
     const size_t at = chunk_payload_offset(chunk, &packed), left = chunk->size - at;
     *size = left;
     if (at && !packed)
-        return metadata_copy(metadata, chunk->data + at, left);
+        return metadata_join(metadata, NULL, 0, chunk->data + at, left);
     for (size_t capacity = 1 << 16; at && capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
         unsigned char *out = malloc(capacity);
         uLongf got = capacity - 1;
@@ -321,7 +312,8 @@ static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
     uLongf size = compressBound(item->size);
     unsigned char *packed = malloc(size);
     if (packed && compress2(packed, &size, item->data, item->size, 9) == Z_OK)
-        metadata_join(chunks, "iCCP", head, sizeof head, packed, size);
+        metadata_own(chunks, "iCCP", false, metadata_join(chunks, head, sizeof head, packed, size),
+                     sizeof head + size);
     else
         chunks->missing = item->size + 1; /* compress2 has changed size */
     free(packed);
@@ -333,6 +325,8 @@ gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, c
         const gf_chunk *item = &metadata->chunks[i];
         const gf_item_kind *kind = gf_item_kind_of(item);
         const bool text = kind && kind->dropped == GF_DROPPED_TEXT;
+        const size_t head = kind ? kind->keyword_bytes : 0;
+        const size_t size = text ? strnlen((const char *)item->data, item->size) : item->size;
         if (!kind || !item_is(item, kind->name))
             gf_metadata_add(chunks, item->name, item->late, item->data, item->size);
         else if (kind->dropped == GF_DROPPED_ICC)
@@ -340,39 +334,35 @@ gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, c
         else if (kind->dropped == GF_DROPPED_RESOLUTION)
             chunk_append_resolution(chunks, item);
         else if (kind->chunk)
-            metadata_join(chunks, kind->chunk, kind->keyword, kind->keyword_bytes, item->data,
-                          text ? strnlen((const char *)item->data, item->size) : item->size);
+            metadata_own(chunks, kind->chunk, false,
+                         metadata_join(chunks, kind->keyword, head, item->data, size), head + size);
     }
     return gf_metadata_check(chunks, file, error);
 }
 
-/* Convert one PNG chunk, or copy one item. Return false for a damaged chunk. */
-static bool items_append(gf_metadata *items, const gf_chunk *chunk) {
-    const gf_item_kind *kind = gf_item_kind_of(chunk);
-    if (kind && (item_is_shared(chunk) || kind->dropped == GF_DROPPED_EXIF)) {
-        gf_metadata_add(items, kind->name, false, chunk->data, chunk->size);
-    } else if (kind && kind->dropped == GF_DROPPED_RESOLUTION) {
-        const gf_resolution resolution = chunk_resolution(chunk);
-        if (resolution.unit)
-            gf_metadata_add(items, kind->name, false, &resolution, sizeof resolution);
-    } else if (kind) {
-        size_t size;
-        unsigned char *data = chunk_payload(items, chunk, &size);
-        if (data)
-            metadata_own(items, kind->name, false, data, size);
-        return data || items->missing;
-    }
-    return true;
-}
-
 gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *file,
                                gf_error *error) {
-    for (size_t i = 0; i < metadata->count; i++)
-        if (!items_append(items, &metadata->chunks[i]))
-            return gf_fail(error, GF_FAILED,
-                           "%s: the %s chunk is damaged; get an intact copy, or omit metadata with "
-                           "--strip",
-                           file, metadata->chunks[i].name);
+    for (size_t i = 0; i < metadata->count; i++) {
+        const gf_chunk *chunk = &metadata->chunks[i];
+        const gf_item_kind *kind = gf_item_kind_of(chunk);
+        if (kind && (item_is_shared(chunk) || kind->dropped == GF_DROPPED_EXIF)) {
+            gf_metadata_add(items, kind->name, false, chunk->data, chunk->size);
+        } else if (kind && kind->dropped == GF_DROPPED_RESOLUTION) {
+            const gf_resolution resolution = chunk_resolution(chunk);
+            if (resolution.unit)
+                gf_metadata_add(items, kind->name, false, &resolution, sizeof resolution);
+        } else if (kind) {
+            size_t size;
+            unsigned char *data = chunk_payload(items, chunk, &size);
+            if (!data && !items->missing)
+                return gf_fail(error, GF_FAILED,
+                               "%s: the %s chunk is damaged; get an intact copy, or omit metadata "
+                               "with --strip",
+                               file, chunk->name);
+            if (data)
+                metadata_own(items, kind->name, false, data, size);
+        }
+    }
     return gf_metadata_check(items, file, error);
 }
 
@@ -409,13 +399,6 @@ static bool chunk_is_valid(const gf_chunk *chunk) {
                                   : gf_png_preserves((const unsigned char *)chunk->name);
 }
 
-/* Return a bit for a chunk that a file has once; 0 for others. */
-static uint64_t chunk_once(const gf_chunk *chunk) {
-    const struct chunk_kind *kind = chunk_find(chunk->name);
-    return kind->bytes ? UINT64_C(1) << (16 + (kind - chunk_kinds))
-                       : item_dropped(chunk) & (GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_XMP);
-}
-
 /* Replace a text in which ImageMagick stores EXIF data by the data: after the name and the size,
  * its bytes as hexadecimal digits. The caller frees *bytes. */
 static void chunk_decode_exif(gf_metadata *metadata, gf_chunk *chunk, unsigned char **bytes) {
@@ -448,7 +431,11 @@ gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk,
     if ((item_is(chunk, "zTXt") || item_is(chunk, "tEXt")) && chunk->size > sizeof raw &&
         memcmp(chunk->data, raw, sizeof raw - 1) == 0 && !chunk->late && metadata->raw++ < MAX_RAW)
         chunk_decode_exif(metadata, &item, &decoded);
-    const uint64_t once = chunk_once(&item);
+    const struct chunk_kind *kind = chunk_find(item.name);
+    /* A bit for a chunk that a file has once; 0 for others. */
+    const uint64_t once =
+        kind->bytes ? UINT64_C(1) << (16 + (kind - chunk_kinds))
+                    : item_dropped(&item) & (GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_XMP);
     if (!chunk_is_valid(&item) || once & metadata->seen)
         *dropped |= once & metadata->seen ? GF_DROPPED_OTHER : item_dropped(&item);
     else
@@ -475,7 +462,8 @@ bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resou
     return true;
 }
 
-size_t gf_resources_update(unsigned char *data, size_t size) {
+/* Remove the thumbnails. Return the new size. */
+static size_t resources_update(unsigned char *data, size_t size) {
     enum { OLD_THUMBNAIL = 1033, THUMBNAIL = 1036 };
     gf_resource r = {0};
     size_t kept = 0;
@@ -587,7 +575,7 @@ gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool
         if (kind == GF_DROPPED_EXIF || item_is(&item, GF_ITEM_GEO)) {
             item.size = gf_exif_update(&item, image, same, whole, dropped);
         } else if (kind == GF_DROPPED_IPTC) {
-            item.size = gf_resources_update(item.data, item.size);
+            item.size = resources_update(item.data, item.size);
         } else if (kind == GF_DROPPED_XMP) {
             bool packed = false; /* compressed texts stay as they are */
             const size_t at = item_is_shared(&item) ? 0 : chunk_payload_offset(&item, &packed);

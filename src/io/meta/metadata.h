@@ -156,8 +156,6 @@ enum { GF_RESOURCE_IPTC = 1028 };
 /* Step to the next resource of any bytes; from a zeroed one, to the first. Return false if there is
  * none. */
 bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resource);
-/* Remove the thumbnails. Return the new size. */
-size_t gf_resources_update(unsigned char *data, size_t size);
 /* Return resources, preceded by one with IPTC data unless they contain some, as JPEG files store
  * it. Both sizes may be 0. The caller frees the result; NULL if out of memory. */
 unsigned char *gf_resources_join(const void *iptc, size_t iptc_size, const void *resources,
