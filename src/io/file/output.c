@@ -313,23 +313,15 @@ static void output_unregister_temporary(gf_output *output) {
 
 /* Report why there is no temporary name. */
 static gf_status output_fail_temporary(const gf_output *output, int cause, gf_error *error) {
-    switch (cause) {
-    case ENOMEM:
+    if (cause == ENOMEM)
         return gf_fail_memory(error, output->name, strlen(output->target) + STEM_BYTES, "a name");
-    case ENAMETOOLONG:
-        return gf_fail(error, GF_FAILED,
-                       "%s: its path is too long for a temporary file in its directory; change to "
-                       "that directory and use a relative path",
-                       output->name);
-    case EPERM:
-        return gf_fail(
-            error, GF_FAILED,
-            "%s: its directory is append-only, so files in it cannot be replaced or removed; "
-            "write to another directory",
-            output->name);
-    default:
-        return gf_fail(error, GF_FAILED, "%s: too many open outputs", output->name);
-    }
+    return gf_fail(error, GF_FAILED, "%s: %s", output->name,
+                   cause == ENAMETOOLONG ? "its path is too long for a temporary file in its "
+                                           "directory; change to that directory and use a "
+                                           "relative path"
+                   : cause == EPERM      ? "its directory is append-only, so files in it cannot be "
+                                           "replaced or removed; write to another directory"
+                                         : "too many open outputs");
 }
 
 /* Create a file with a temporary name in the directory of output->target. */
@@ -778,18 +770,6 @@ static gf_status output_commit_one(gf_output *output, bool reversible, gf_error 
                : output_fail(output, "cannot rename the output to its final name", cause, error);
 }
 
-/* Return 1 if the target is the committed file, 0 if it was replaced or removed, -1 if unknown. */
-static int output_is_unmodified(const gf_output *output) {
-    const struct stat *committed = &output->info;
-    struct stat info;
-    if (lstat(output->target, &info) != 0)
-        return errno == ENOENT ? 0 : -1;
-    /* Compare more than the inode: a new file can reuse it. */
-    return info.st_dev == committed->st_dev && info.st_ino == committed->st_ino &&
-           info.st_size == committed->st_size && info.st_mtim.tv_sec == committed->st_mtim.tv_sec &&
-           info.st_mtim.tv_nsec == committed->st_mtim.tv_nsec;
-}
-
 /* Append text to the message of an error. */
 static void output_extend_message(gf_error *error, const char *before, const char *name,
                                   const char *after) {
@@ -803,10 +783,21 @@ static void output_extend_message(gf_error *error, const char *before, const cha
 /* Restore the state before the commit. */
 static void output_roll_back(gf_output *output, gf_error *error) {
     const commit_state state = output->state;
-    const int unmodified = state == COMMIT_NONE ? 0 : output_is_unmodified(output);
+    const struct stat *committed = &output->info;
+    struct stat info;
     output->state = COMMIT_NONE;
-    if (unmodified == 0 || (unmodified > 0 && state == COMMIT_NEW && unlink(output->target) == 0) ||
-        (unmodified > 0 && state == COMMIT_EXCHANGED &&
+    if (state == COMMIT_NONE)
+        return;
+    const bool found = lstat(output->target, &info) == 0;
+    /* Compare more than the inode: a new file can reuse it. */
+    const bool same = found && info.st_dev == committed->st_dev &&
+                      info.st_ino == committed->st_ino && info.st_size == committed->st_size &&
+                      info.st_mtim.tv_sec == committed->st_mtim.tv_sec &&
+                      info.st_mtim.tv_nsec == committed->st_mtim.tv_nsec;
+    /* A file that others have replaced or removed stays as it is. */
+    if ((found ? !same : errno == ENOENT) ||
+        (same && state == COMMIT_NEW && unlink(output->target) == 0) ||
+        (same && state == COMMIT_EXCHANGED &&
          output_rename_flags(output->temporary, output->target, RENAME_EXCHANGE) == 0))
         return;
     output_extend_message(error, "", output->name, " was already written");

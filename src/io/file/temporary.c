@@ -27,17 +27,13 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2,
                "signal handlers need lock-free atomics");
 
 /* Thread whose signal handler terminates the process; 0: none. Set once. Other threads then stop
- * creating temporary files. */
+ * creating temporary files. Threads have the number pthread_self(), not the address of a
+ * thread-local variable: its first use may allocate. */
 static atomic_uintptr_t terminating_thread;
-
-/* Do not use the address of a thread-local variable: its first use may allocate. */
-static uintptr_t temporary_this_thread(void) {
-    return (uintptr_t)pthread_self();
-}
 
 static bool temporary_is_process_ending(void) {
     uintptr_t terminating = atomic_load(&terminating_thread);
-    return terminating != 0 && terminating != temporary_this_thread();
+    return terminating != 0 && terminating != (uintptr_t)pthread_self();
 }
 
 void gf_temporary_abandon(void) {
@@ -50,7 +46,7 @@ int gf_temporary_add(const char *path) {
     for (int i = 0; size <= PATH_MAX && i < SLOTS; i++) {
         uintptr_t none = 0;
         if (atomic_load(&slots[i].owner) != 0 ||
-            !atomic_compare_exchange_strong(&slots[i].owner, &none, temporary_this_thread()))
+            !atomic_compare_exchange_strong(&slots[i].owner, &none, (uintptr_t)pthread_self()))
             continue;
         /* Test after claiming the slot: a handler that starts later finds the slot. */
         if (temporary_is_process_ending()) {
@@ -80,7 +76,7 @@ void gf_temporary_drop(int slot) {
 static void temporary_release_own(void) {
     for (int i = 0; i < SLOTS; i++) {
         int creating = CREATING;
-        if (atomic_load(&slots[i].owner) == temporary_this_thread() &&
+        if (atomic_load(&slots[i].owner) == (uintptr_t)pthread_self() &&
             !atomic_compare_exchange_strong(&slots[i].stage, &creating, LIVE) &&
             creating == FILLING)
             atomic_store(&slots[i].owner, 0);
@@ -103,7 +99,7 @@ static void temporary_remove_all(int *polls) {
 void gf_remove_temporaries(void) {
     int saved = errno, polls = 0;
     uintptr_t none = 0;
-    atomic_compare_exchange_strong(&terminating_thread, &none, temporary_this_thread());
+    atomic_compare_exchange_strong(&terminating_thread, &none, (uintptr_t)pthread_self());
     temporary_release_own();
     gf_temporary_abandon();
     temporary_remove_all(&polls);
