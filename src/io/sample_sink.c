@@ -63,19 +63,15 @@ static void sample_put_header(gf_sample_sink *sink, uint64_t count) {
 #define EXACT_IN_JSON (UINT64_C(1) << 53)
 
 static char *sample_put_uint(char *to, uint64_t x, bool json) {
-    const bool quote = json && x > EXACT_IN_JSON;
     char digits[20];
     size_t at = sizeof digits;
+    if (json && x > EXACT_IN_JSON)
+        return stpcpy(sample_put_uint(stpcpy(to, "\""), x, false), "\"");
     do {
         digits[--at] = (char)('0' + x % 10);
         x /= 10;
     } while (x != 0);
-    if (quote)
-        *to++ = '"';
-    to = mempcpy(to, digits + at, sizeof digits - at);
-    if (quote)
-        *to++ = '"';
-    return to;
+    return mempcpy(to, digits + at, sizeof digits - at);
 }
 
 /* JSON has no infinities and NaNs; write them as strings. Write -0 as "-0.0", since many readers
@@ -91,14 +87,10 @@ static char *sample_put_value(char *to, gf_type type, const void *value, bool js
     if (json && x == 0 && signbit(x))
         return stpcpy(to, "-0.0");
     const gf_value number = {.type = GF_VALUE_FLOAT, .real = (double)x};
-    const bool quote = json && !isfinite(x);
-    if (quote)
-        *to++ = '"';
+    const char *quote = json && !isfinite(x) ? "\"" : "";
+    to = stpcpy(to, quote);
     gf_value_format(&number, to, 40);
-    to += strlen(to);
-    if (quote)
-        *to++ = '"';
-    return to;
+    return stpcpy(to + strlen(to), quote);
 }
 
 /* Put a sample at the end of the chunk. value: of layout->type, unaligned. */

@@ -90,17 +90,10 @@ static gf_status pnm_read_number(gf_input *input, const char *what, uint64_t *nu
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* Read a number in a header. At the end of the file it may lack digits, which is an error. */
-static gf_status pnm_read_field(gf_input *input, const char *what, uint64_t *number,
-                                gf_error *error) {
-    gf_status status = pnm_read_number(input, what, number, error);
-    return !status && input->last == EOF ? pnm_fail_end(input, error) : status;
-}
-
 static gf_status pnm_read_size(gf_plain_source *source, gf_error *error) {
     gf_format *format = &source->base.format;
-    gf_status status = pnm_read_field(&source->input, "width", &format->width, error);
-    return status ? status : pnm_read_field(&source->input, "height", &format->height, error);
+    gf_status status = pnm_read_number(&source->input, "width", &format->width, error);
+    return status ? status : pnm_read_number(&source->input, "height", &format->height, error);
 }
 
 static gf_status pnm_set_maxval(gf_plain_source *source, uint64_t maxval, gf_error *error) {
@@ -117,7 +110,10 @@ static gf_status pnm_read_header(gf_plain_source *source, gf_error *error) {
     uint64_t maxval = 1;
     gf_status status = pnm_read_size(source, error);
     if (!status && !source->bitmap)
-        status = pnm_read_field(&source->input, "maxval", &maxval, error);
+        status = pnm_read_number(&source->input, "maxval", &maxval, error);
+    /* At the end of the file the last number may lack digits. */
+    if (!status && source->input.last == EOF)
+        status = pnm_fail_end(&source->input, error);
     return status ? status : pnm_set_maxval(source, maxval, error);
 }
 
@@ -161,7 +157,7 @@ static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fi
                    {"MAXVAL", &fields->maxval}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(key, numbers[i].key) == 0)
-            return pnm_read_field(input, key, numbers[i].number, error);
+            return pnm_read_number(input, key, numbers[i].number, error);
     if (strcmp(key, "TUPLTYPE") == 0 && fields->tuple[0] == '\0' &&
         (input->last == '\n' || pnm_next_word(input, fields->tuple)))
         return GF_OK;
