@@ -90,12 +90,6 @@ static gf_status pnm_read_number(gf_input *input, const char *what, uint64_t *nu
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-static gf_status pnm_read_size(gf_plain_source *source, gf_error *error) {
-    gf_format *format = &source->base.format;
-    gf_status status = pnm_read_number(&source->input, "width", &format->width, error);
-    return status ? status : pnm_read_number(&source->input, "height", &format->height, error);
-}
-
 static gf_status pnm_set_maxval(gf_plain_source *source, uint64_t maxval, gf_error *error) {
     if (maxval < 1 || maxval > 65535)
         return gf_fail(error, GF_FAILED,
@@ -108,8 +102,8 @@ static gf_status pnm_set_maxval(gf_plain_source *source, uint64_t maxval, gf_err
 
 static gf_status pnm_read_header(gf_plain_source *source, gf_error *error) {
     uint64_t maxval = 1;
-    gf_status status = pnm_read_size(source, error);
-    if (!status && !source->bitmap)
+    gf_status status = GF_OK;
+    if (!source->bitmap)
         status = pnm_read_number(&source->input, "maxval", &maxval, error);
     /* At the end of the file the last number may lack digits. */
     if (!status && source->input.last == EOF)
@@ -120,9 +114,7 @@ static gf_status pnm_read_header(gf_plain_source *source, gf_error *error) {
 static gf_status pfm_read_header(gf_plain_source *source, gf_error *error) {
     char word[WORD_BYTES];
     char *end = word;
-    gf_status status = pnm_read_size(source, error);
-    if (!status)
-        status = pnm_read_word(&source->input, "scale", word, error);
+    gf_status status = pnm_read_word(&source->input, "scale", word, error);
     if (status)
         return status;
     gf_c_locale scope = gf_c_locale_enter();
@@ -140,31 +132,6 @@ static gf_status pfm_read_header(gf_plain_source *source, gf_error *error) {
     return GF_OK;
 }
 
-typedef struct pam_fields {
-    uint64_t width, height, depth, maxval; /* 0: not set yet */
-    char tuple[WORD_BYTES];
-} pam_fields;
-
-/* Read the value after a key. */
-static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fields,
-                                gf_error *error) {
-    const struct {
-        const char *key;
-        uint64_t *number;
-    } numbers[] = {{"WIDTH", &fields->width},
-                   {"HEIGHT", &fields->height},
-                   {"DEPTH", &fields->depth},
-                   {"MAXVAL", &fields->maxval}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(key, numbers[i].key) == 0)
-            return pnm_read_number(input, key, numbers[i].number, error);
-    if (strcmp(key, "TUPLTYPE") == 0 && fields->tuple[0] == '\0' &&
-        (input->last == '\n' || pnm_next_word(input, fields->tuple)))
-        return GF_OK;
-    return gf_fail(error, GF_FAILED, "%s: unknown header line starting with %.16s", input->name,
-                   key);
-}
-
 static gf_status pam_read_header(gf_plain_source *source, gf_error *error) {
     static const struct {
         const char *name;
@@ -175,10 +142,19 @@ static gf_status pam_read_header(gf_plain_source *source, gf_error *error) {
     gf_format *format = &source->base.format;
     gf_input *input = &source->input;
     const uint64_t end = input->offset + MAX_TEXT;
-    char key[WORD_BYTES] = "";
-    pam_fields fields = {0};
-    gf_status status;
+    uint64_t depth = 0, maxval = 0;
+    char key[WORD_BYTES] = "", tuple[WORD_BYTES] = "";
+    const struct {
+        const char *key;
+        uint64_t *number;
+    } numbers[] = {{"WIDTH", &format->width},
+                   {"HEIGHT", &format->height},
+                   {"DEPTH", &depth},
+                   {"MAXVAL", &maxval}};
+    const size_t count = sizeof numbers / sizeof *numbers;
+    gf_status status = GF_OK;
     for (;;) {
+        size_t i = 0;
         if (!pnm_next_word(input, key) || input->offset > end)
             return gf_fail(error, GF_FAILED, "%s: a header line is too long or damaged",
                            input->name);
@@ -186,31 +162,37 @@ static gf_status pam_read_header(gf_plain_source *source, gf_error *error) {
             return pnm_fail_end(input, error);
         if (strcmp(key, "ENDHDR") == 0)
             break;
-        if ((status = pam_read_field(input, key, &fields, error)))
+        while (i < count && strcmp(key, numbers[i].key) != 0)
+            i++;
+        if (i < count)
+            status = pnm_read_number(input, key, numbers[i].number, error);
+        else if (strcmp(key, "TUPLTYPE") != 0 || tuple[0] != '\0' ||
+                 (input->last != '\n' && !pnm_next_word(input, tuple)))
+            status = gf_fail(error, GF_FAILED, "%s: unknown header line starting with %.16s",
+                             input->name, key);
+        if (status)
             return status;
     }
     for (; input->last != '\n'; (void)gf_input_byte(input))
         if (!pnm_is_space(input->last) || input->offset > end)
             return gf_fail(error, GF_FAILED, "%s: ENDHDR is not on a line of its own", input->name);
-    if (fields.maxval == 0)
+    if (maxval == 0)
         return gf_fail(error, GF_FAILED, "%s: its header has no MAXVAL; the file is damaged",
                        input->name);
-    if ((status = pnm_set_maxval(source, fields.maxval, error)))
+    if ((status = pnm_set_maxval(source, maxval, error)))
         return status;
-    format->width = fields.width;
-    format->height = fields.height;
-    format->channels = (uint32_t)fields.depth;
-    format->alpha = strstr(fields.tuple, "_ALPHA") != NULL;
+    format->channels = (uint32_t)depth;
+    format->alpha = strstr(tuple, "_ALPHA") != NULL;
     /* Check that the tuple type matches the meaning of gpufilter's channels. */
     for (size_t i = 0; i < sizeof tuples / sizeof *tuples; i++)
-        if (fields.depth == tuples[i].depth && fields.maxval <= tuples[i].max &&
-            (fields.tuple[0] == '\0' || strcmp(fields.tuple, tuples[i].name) == 0))
+        if (depth == tuples[i].depth && maxval <= tuples[i].max &&
+            (tuple[0] == '\0' || strcmp(tuple, tuples[i].name) == 0))
             return GF_OK;
     return gf_fail(error, GF_FAILED,
                    "%s: DEPTH %" PRIu64
                    " with TUPLTYPE '%s' is not supported, only 1 GRAYSCALE, "
                    "2 GRAYSCALE_ALPHA, 3 RGB and 4 RGB_ALPHA, or BLACKANDWHITE with MAXVAL 1",
-                   input->name, fields.depth, fields.tuple);
+                   input->name, depth, tuple);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -373,8 +355,11 @@ static gf_status pnm_read(gf_plain_source *source, const gf_limits *limits, uint
     source->bitmap = source->base.codec == &gf_pbm_codec;
     source->read_text = magic >= '1' && magic <= '3' ? pnm_read_text : NULL;
     format->channels = kinds[kind].channels;
-    gf_status status = kinds[kind].read(source, error);
-    if (status || (status = gf_check_pixels(format, limits, input->name, error)))
+    gf_status status = GF_OK;
+    if (magic != '7' && !(status = pnm_read_number(input, "width", &format->width, error)))
+        status = pnm_read_number(input, "height", &format->height, error);
+    if (status || (status = kinds[kind].read(source, error)) ||
+        (status = gf_check_pixels(format, limits, input->name, error)))
         return status;
     source->order.format = *format;
     if (source->bitmap)
