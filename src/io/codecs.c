@@ -196,17 +196,25 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
 
-/* Fail for a name whose extension is not that of a format that is written. */
-static gf_status sink_fail_name(const char *path, gf_error *error) {
-    struct stat info;
+/* Choose by --format, or by the extension of the name. */
+static gf_status sink_choose_codec(const char *path, const char *format, const gf_codec **codec,
+                                   gf_error *error) {
+    const char *extension = strcmp(path, "-") == 0 ? "png" : gf_path_extension(path);
     const size_t length = strlen(path);
-    const char *extension = gf_path_extension(path);
-    const gf_codec *codec = codec_of_extension(extension);
-    const char *name = codec ? codec->label : NULL;
+    char names[128];
+    struct stat info;
+    *codec = codec_of_extension(format ? format : extension);
+    if (*codec && (*codec)->open_sink)
+        return GF_OK;
+    if (format) {
+        gf_join_choices(gf_output_formats(), names, sizeof names);
+        return gf_fail(error, GF_USAGE, "--format: cannot write '%s'; use %s", format, names);
+    }
     if ((length && path[length - 1] == '/') || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return gf_fail(error, GF_FAILED,
                        "%s: is a directory; name a file in it, or use --out-dir for all operands",
                        path);
+    const char *name = *codec ? (*codec)->label : NULL;
     for (size_t i = 0; !name && i < FOREIGN_FORMATS; i++)
         if (strcasecmp(extension, foreign_formats[i].extension) == 0)
             name = foreign_formats[i].name;
@@ -219,20 +227,6 @@ static gf_status sink_fail_name(const char *path, gf_error *error) {
                    "%s: cannot infer the format from this name; use a known extension "
                    "such as .png, or --format",
                    path);
-}
-
-/* Choose by --format, or by the name. */
-static gf_status sink_choose_codec(const char *path, const char *format, const gf_codec **codec,
-                                   gf_error *error) {
-    const char *extension = strcmp(path, "-") == 0 ? "png" : gf_path_extension(path);
-    *codec = codec_of_extension(format ? format : extension);
-    if (*codec && (*codec)->open_sink)
-        return GF_OK;
-    if (!format)
-        return sink_fail_name(path, error);
-    char names[128];
-    gf_join_choices(gf_output_formats(), names, sizeof names);
-    return gf_fail(error, GF_USAGE, "--format: cannot write '%s'; use %s", format, names);
 }
 
 static gf_status sink_fail_type(const gf_codec *codec, const char *name, gf_type type,

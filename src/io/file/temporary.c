@@ -71,18 +71,6 @@ void gf_temporary_drop(int slot) {
     }
 }
 
-/* Mark the file that the interrupted thread was creating as created, since that thread does not
- * resume. The file may exist already. Release its slot if the path is incomplete. */
-static void temporary_release_own(void) {
-    for (int i = 0; i < SLOTS; i++) {
-        int creating = CREATING;
-        if (atomic_load(&slots[i].owner) == (uintptr_t)pthread_self() &&
-            !atomic_compare_exchange_strong(&slots[i].stage, &creating, LIVE) &&
-            creating == FILLING)
-            atomic_store(&slots[i].owner, 0);
-    }
-}
-
 static void temporary_remove_all(int *polls) {
     for (int i = 0; i < SLOTS; i++) {
         while (atomic_load(&slots[i].owner) != 0 && atomic_load(&slots[i].stage) != LIVE &&
@@ -100,7 +88,15 @@ void gf_remove_temporaries(void) {
     int saved = errno, polls = 0;
     uintptr_t none = 0;
     atomic_compare_exchange_strong(&terminating_thread, &none, (uintptr_t)pthread_self());
-    temporary_release_own();
+    /* Mark the file that the interrupted thread was creating as created, since that thread does not
+     * resume. The file may exist already. Release its slot if the path is incomplete. */
+    for (int i = 0; i < SLOTS; i++) {
+        int creating = CREATING;
+        if (atomic_load(&slots[i].owner) == (uintptr_t)pthread_self() &&
+            !atomic_compare_exchange_strong(&slots[i].stage, &creating, LIVE) &&
+            creating == FILLING)
+            atomic_store(&slots[i].owner, 0);
+    }
     gf_temporary_abandon();
     temporary_remove_all(&polls);
     /* A thread may have renamed a file to a path whose slot was already processed. */
