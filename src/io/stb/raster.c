@@ -393,23 +393,6 @@ static const struct raster_reader {
     [GF_RASTER_TGA] = {tga_head, tga_read},
 };
 
-/* Drop a last channel without information. */
-static void raster_drop_alpha(gf_raster *raster, unsigned char *pixels) {
-    const uint32_t channels = raster->format.channels;
-    const uint64_t count = raster->format.width * raster->format.height;
-    const unsigned char first = pixels[channels - 1];
-    if (raster->alpha == GF_RASTER_DECLARED || channels % 2 != 0 ||
-        (first != 255 && (first != 0 || raster->alpha == GF_RASTER_OPAQUE)))
-        return;
-    for (uint64_t i = 1; i < count; i++)
-        if (pixels[channels * i + channels - 1] != first)
-            return;
-    for (uint64_t i = 0; i < count; i++)
-        memmove(pixels + (channels - 1) * i, pixels + channels * i, channels - 1);
-    raster->format.channels--;
-    raster->format.alpha = false;
-}
-
 bool gf_raster_head(gf_raster *raster) {
     const bool valid = raster_readers[gf_raster_find(raster->data)].head(raster);
     raster->format.alpha = raster->format.channels % 2 == 0;
@@ -417,9 +400,20 @@ bool gf_raster_head(gf_raster *raster) {
 }
 
 bool gf_raster_read(gf_raster *raster, unsigned char *pixels) {
+    gf_format *format = &raster->format;
     if (!raster_readers[gf_raster_find(raster->data)].read(raster, pixels))
         return false;
-    raster_drop_alpha(raster, pixels);
+    /* Drop a last channel without information. */
+    const uint64_t channels = format->channels, count = format->width * format->height;
+    const unsigned char first = pixels[channels - 1];
+    bool drop = channels % 2 == 0 && raster->alpha != GF_RASTER_DECLARED &&
+                (first == 255 || (first == 0 && raster->alpha == GF_RASTER_ZERO));
+    for (uint64_t i = 1; i < count && drop; i++)
+        drop = pixels[channels * i + channels - 1] == first;
+    for (uint64_t i = 0; i < count && drop; i++)
+        memmove(pixels + (channels - 1) * i, pixels + channels * i, channels - 1);
+    format->channels -= drop;
+    format->alpha = format->alpha && !drop;
     return true;
 }
 
