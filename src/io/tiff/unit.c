@@ -279,25 +279,6 @@ static uint64_t fax_decode(const gf_tiff_unit *unit, uint16_t compression) {
     return repaired + rows - found;
 }
 
-/* Decode CCITT data. That of Group 3 with one dimension may lack the codes of ends of lines, which
- * libtiff before 4.7.1 requires: it is decoded as the same codes without them. */
-static gf_status fax_decompress(const gf_tiff_unit *unit, gf_error *error) {
-    const uint16_t compression = unit->worker->layout->compression;
-    const gf_tiff_handle *handle = &unit->worker->handle;
-    uint64_t damaged = fax_decode(unit, compression);
-    uint32_t options = 0;
-    char text[64];
-    (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
-    if (!handle->without_memory && gf_tiff_is_lost(damaged, unit->rows) &&
-        compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
-        damaged = fax_decode(unit, COMPRESSION_CCITTRLE);
-    if (handle->without_memory)
-        return gf_tiff_handle_fail(handle, error);
-    unit->worker->damaged += damaged;
-    snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
-    return gf_tiff_is_lost(damaged, unit->rows) ? unit_fail(unit, text, error) : GF_OK;
-}
-
 /* Decompress a unit with libtiff. Some codecs cannot omit the rows of a tile that are not those of
  * the image. */
 static gf_status unit_decompress(gf_tiff_unit *unit, unsigned char *to, gf_error *error) {
@@ -305,20 +286,34 @@ static gf_status unit_decompress(gf_tiff_unit *unit, unsigned char *to, gf_error
     const bool whole = layout->tiled && layout->compression >= COMPRESSION_LERC;
     const uint64_t rows = whole ? layout->unit_rows : unit->rows;
     gf_tiff_handle *handle = &unit->worker->handle;
+    const char *damage = NULL;
+    uint32_t options = 0;
+    char text[64];
     gf_status status = unit_read_raw(unit, error);
     if (!status && !handle->tiff)
         status = gf_tiff_handle_open(unit->worker->file, handle, error);
     if (status)
         return status;
-    if (layout->fax)
-        return fax_decompress(unit, error);
-    gf_tiff_handle_clear(handle);
-    /* libtiff also returns success for a codec that has failed with -1 and a message. */
-    if (unit_run_codec(unit, to, rows * layout->unit_row_bytes) && !handle->message[0])
-        return GF_OK;
-    if (handle->without_memory)
+    if (layout->fax) {
+        /* Data of Group 3 with one dimension may lack the codes of ends of lines, which libtiff
+         * before 4.7.1 requires: it is decoded as the same codes without them. */
+        uint64_t damaged = fax_decode(unit, layout->compression);
+        (void)gf_libtiff.TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
+        if (!handle->without_memory && gf_tiff_is_lost(damaged, unit->rows) &&
+            layout->compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
+            damaged = fax_decode(unit, COMPRESSION_CCITTRLE);
+        unit->worker->damaged += damaged;
+        snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
+        damage = gf_tiff_is_lost(damaged, unit->rows) ? text : NULL;
+    } else {
+        gf_tiff_handle_clear(handle);
+        /* libtiff also returns success for a codec that has failed with -1 and a message. */
+        if (!unit_run_codec(unit, to, rows * layout->unit_row_bytes) || handle->message[0])
+            damage = handle->message[0] ? handle->message : "libtiff cannot decode";
+    }
+    if (handle->without_memory && (damage || layout->fax))
         return gf_tiff_handle_fail(handle, error);
-    return unit_fail(unit, handle->message[0] ? handle->message : "libtiff cannot decode", error);
+    return damage ? unit_fail(unit, damage, error) : GF_OK;
 }
 
 /* ---- Deflate --------------------------------------------------------------------------------- */
