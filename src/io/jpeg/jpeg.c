@@ -20,7 +20,6 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/codec.h"
-#include "io/meta/exif.h"
 #include "io/strip/row_filter.h"
 
 /* Bytes read and written at once. */
@@ -545,20 +544,6 @@ static double density_error(const gf_resolution *r) {
     return fmax(fabs(sink_density(r->x) / r->x - 1), fabs(sink_density(r->y) / r->y - 1));
 }
 
-/* Set the resolution, in the unit in which rounding changes it less. */
-static void sink_set_density(jpeg_sink *sink, const gf_resolution *resolution) {
-    struct jpeg_compress_struct *jpeg = &sink->jpeg;
-    const double factor = resolution->unit == GF_PER_CM ? 2.54 : 1 / 2.54;
-    const gf_resolution other = {resolution->x * factor, resolution->y * factor,
-                                 resolution->unit == GF_PER_CM ? GF_PER_INCH : GF_PER_CM};
-    const gf_resolution *r = resolution;
-    if (r->unit != GF_PER_NONE && density_error(&other) < density_error(r))
-        r = &other;
-    jpeg->density_unit = (UINT8)(r->unit - GF_PER_NONE); /* 0: none, 1: inch, 2: centimetre */
-    jpeg->X_density = sink_density(r->x);
-    jpeg->Y_density = sink_density(r->y);
-}
-
 static gf_status sink_start(jpeg_sink *sink, const gf_metadata *items, int quality,
                             gf_error *error) {
     struct jpeg_compress_struct *jpeg = &sink->jpeg;
@@ -579,8 +564,17 @@ static gf_status sink_start(jpeg_sink *sink, const gf_metadata *items, int quali
     jpeg_set_quality(jpeg, quality, TRUE);
     for (int i = 0; i < jpeg->num_components; i++) /* 4:4:4 */
         jpeg->comp_info[i].h_samp_factor = jpeg->comp_info[i].v_samp_factor = 1;
-    if (gf_metadata_resolution(items, &r))
-        sink_set_density(sink, &r);
+    if (gf_metadata_resolution(items, &r)) {
+        /* Store it in the unit in which rounding changes it less. */
+        const bool metric = r.unit == GF_PER_CM;
+        const double factor = metric ? 2.54 : 1 / 2.54;
+        const gf_resolution other = {r.x * factor, r.y * factor, metric ? GF_PER_INCH : GF_PER_CM};
+        if (r.unit != GF_PER_NONE && density_error(&other) < density_error(&r))
+            r = other;
+        jpeg->density_unit = (UINT8)(r.unit - GF_PER_NONE); /* 0: none, 1: inch, 2: centimetre */
+        jpeg->X_density = sink_density(r.x);
+        jpeg->Y_density = sink_density(r.y);
+    }
     jpeg_start_compress(jpeg, TRUE);
     for (size_t i = 0; i < items->count; i++)
         sink_write_item(sink, &items->chunks[i]);

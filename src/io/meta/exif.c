@@ -1,5 +1,5 @@
 /* EXIF data. */
-#include "io/meta/exif.h"
+#include "io/meta/metadata.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,32 +157,13 @@ static void exif_set_integer(gf_ifd *ifd, uint64_t directory, uint32_t tag, uint
     gf_ifd_put(ifd, entry.at + 8, number, 4);
 }
 
-/* Clear the thumbnail that the second directory describes, with the link to this directory. Return
- * the new size of the data. */
-static size_t exif_clear_thumbnail(gf_ifd *ifd) {
-    static const uint32_t offsets[] = {TIFFTAG_JPEGIFOFFSET, TIFFTAG_STRIPOFFSETS},
-                          sizes[] = {TIFFTAG_JPEGIFBYTECOUNT, TIFFTAG_STRIPBYTECOUNTS};
-    (void)gf_ifd_start(ifd, ifd->first);
-    const uint64_t link = ifd->link, second = gf_ifd_number(ifd, link, 4);
-    uint64_t size = ifd->file.size;
-    for (size_t i = 0; second && i < 2; i++) {
-        const uint64_t start = exif_integer(ifd, second, offsets[i], INTEGERS);
-        const uint64_t end = start + exif_integer(ifd, second, sizes[i], INTEGERS);
-        if (start < HEADER_BYTES || start >= size || (start < link + 4 && end > ifd->first))
-            continue;
-        memset(ifd->file.data + start, 0, (end < size ? end : size) - start);
-        size = end < size ? size : start;
-    }
-    if (second)
-        gf_ifd_put(ifd, link, 0, 4);
-    return size;
-}
-
 size_t gf_exif_update(const gf_chunk *exif, const gf_format *image, bool same, bool whole,
                       uint32_t *dropped) {
     static const uint32_t widths[] = {TIFFTAG_IMAGEWIDTH, EXIFTAG_PIXELXDIMENSION},
                           heights[] = {TIFFTAG_IMAGELENGTH, EXIFTAG_PIXELYDIMENSION},
-                          texts[] = {TIFFTAG_IMAGEDESCRIPTION, TIFFTAG_GDAL_METADATA};
+                          texts[] = {TIFFTAG_IMAGEDESCRIPTION, TIFFTAG_GDAL_METADATA},
+                          offsets[] = {TIFFTAG_JPEGIFOFFSET, TIFFTAG_STRIPOFFSETS},
+                          sizes[] = {TIFFTAG_JPEGIFBYTECOUNT, TIFFTAG_STRIPBYTECOUNTS};
     gf_ifd ifd;
     gf_ifd_entry text;
     if (!gf_exif_open(&ifd, exif))
@@ -200,5 +181,19 @@ size_t gf_exif_update(const gf_chunk *exif, const gf_format *image, bool same, b
                                                             same, whole, dropped);
         gf_ifd_put(&ifd, text.at + 4, left > 4 ? left : 5, 4);
     }
-    return (size_t)exif_clear_thumbnail(&ifd);
+    /* Clear the thumbnail that the second directory describes, with the link to this directory. */
+    (void)gf_ifd_start(&ifd, ifd.first);
+    const uint64_t link = ifd.link, second = gf_ifd_number(&ifd, link, 4);
+    size_t size = exif->size;
+    for (size_t i = 0; second && i < 2; i++) {
+        const uint64_t start = exif_integer(&ifd, second, offsets[i], INTEGERS);
+        const uint64_t end = start + exif_integer(&ifd, second, sizes[i], INTEGERS);
+        if (start < HEADER_BYTES || start >= size || (start < link + 4 && end > ifd.first))
+            continue;
+        memset(exif->data + start, 0, (end < size ? end : size) - start);
+        size = end < size ? size : start;
+    }
+    if (second)
+        gf_ifd_put(&ifd, link, 0, 4);
+    return size;
 }

@@ -13,7 +13,6 @@
 #include "core/error.h"
 #include "core/image.h"
 #include "io/bytes.h"
-#include "io/meta/exif.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 

@@ -13,7 +13,6 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/meta/exif.h"
 #include "io/png/inflate.h"
 #include "io/png/png.h"
 #include "io/stream/announced.h"

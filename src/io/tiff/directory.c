@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/file/input.h"
-#include "io/meta/exif.h"
 
 /* ---- tags and types -------------------------------------------------------------------------- */
 
@@ -412,30 +411,7 @@ typedef struct directory_writer {
     uint64_t links[DIRECTORIES]; /* places of the offsets of the directories */
 } directory_writer;
 
-/* Write an entry. A value that does not fit into it follows at an even offset. */
-static void writer_put_entry(directory_writer *writer, uint64_t at, const gf_tiff_entry *entry) {
-    gf_ifd *ifd = &writer->ifd;
-    const size_t wide = ifd->form->offset;
-    const bool narrowed = entry->type == TIFF_LONG8 && wide < 8;
-    const uint64_t *numbers = entry->value;
-    const size_t unit = type_unit(entry->type);
-    const uint64_t size = entry_bytes(entry) >> narrowed;
-    uint64_t value = at + 4 + wide;
-    gf_ifd_put(ifd, at, entry->tag, 2);
-    gf_ifd_put(ifd, at + 2, narrowed ? TIFF_LONG : entry->type, 2);
-    gf_ifd_put(ifd, at + 4, entry->count, wide);
-    if (size > wide) {
-        gf_ifd_put(ifd, value, writer->offset + writer->size, wide);
-        value = writer->size;
-        writer->size += size + (size & 1);
-    }
-    for (uint64_t i = 0; narrowed && i < entry->count; i++)
-        gf_ifd_put(ifd, value + 4 * i, numbers[i], 4);
-    if (!narrowed)
-        gf_copy_order(ifd->file.data + value, entry->value, size / unit, unit, true);
-}
-
-/* Write a directory and its values, and link it. */
+/* Write a directory and link it. Values that do not fit into an entry follow at even offsets. */
 static void writer_put_directory(directory_writer *writer, unsigned directory,
                                  const written_entry *entries, size_t count) {
     gf_ifd *ifd = &writer->ifd;
@@ -447,9 +423,25 @@ static void writer_put_directory(directory_writer *writer, unsigned directory,
     gf_ifd_put(ifd, start, count, form->count);
     writer->size = at + count * form->entry + form->offset;
     for (size_t i = 0; i < count; i++, at += form->entry) {
-        writer_put_entry(writer, at, entries[i].entry);
+        const gf_tiff_entry *entry = entries[i].entry;
+        const bool narrowed = entry->type == TIFF_LONG8 && form->offset < 8;
+        const uint64_t *numbers = entry->value, size = entry_bytes(entry) >> narrowed;
+        const size_t unit = type_unit(entry->type);
+        uint64_t value = at + 4 + form->offset;
         if (entries[i].target)
-            writer->links[entries[i].target] = at + 4 + form->offset;
+            writer->links[entries[i].target] = value;
+        gf_ifd_put(ifd, at, entry->tag, 2);
+        gf_ifd_put(ifd, at + 2, narrowed ? TIFF_LONG : entry->type, 2);
+        gf_ifd_put(ifd, at + 4, entry->count, form->offset);
+        if (size > form->offset) {
+            gf_ifd_put(ifd, value, writer->offset + writer->size, form->offset);
+            value = writer->size;
+            writer->size += size + (size & 1);
+        }
+        for (uint64_t k = 0; narrowed && k < entry->count; k++)
+            gf_ifd_put(ifd, value + 4 * k, numbers[k], 4);
+        if (!narrowed)
+            gf_copy_order(ifd->file.data + value, entry->value, size / unit, unit, true);
     }
     writer->links[directory] = at;
 }

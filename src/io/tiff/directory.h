@@ -4,7 +4,6 @@
 #define GF_TIFF_DIRECTORY_H
 
 #include "io/limits.h"
-#include "io/meta/ifd.h"
 #include "io/meta/metadata.h"
 
 /* Groups of entries, stored in the first directory, which describes the image, or in their own. */

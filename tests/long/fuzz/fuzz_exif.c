@@ -2,7 +2,7 @@
  * read again from there as the same entries. */
 #include "fuzz.h"
 
-#include "io/meta/exif.h"
+#include "io/meta/metadata.h"
 #include "io/tiff/directory.h"
 
 enum { GROUPS = (1 << GF_TIFF_GROUPS) - 1 - (1 << GF_TIFF_OTHER), FIRST = 16 };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "io/meta/exif.h"
+#include "io/meta/metadata.h"
 #include "io_util.h"
 
 /* Image of one row in memory, which the caller frees after the source. */

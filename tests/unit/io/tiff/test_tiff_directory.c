@@ -3,7 +3,7 @@
 
 #include <tiff.h>
 
-#include "io/meta/exif.h"
+#include "io/meta/metadata.h"
 #include "testing.h"
 
 enum {
