@@ -689,31 +689,26 @@ static int output_rename_flags(const char *from, const char *to, unsigned flags)
     return renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0 ? 0 : errno;
 }
 
-static int output_rename_noreplace(gf_output *output) {
-    struct stat info;
-    int cause = output_rename_flags(output->temporary, output->target, RENAME_NOREPLACE);
-    if (cause == 0 || cause == EEXIST)
-        return cause;
-    /* Not every file system supports RENAME_NOREPLACE or hard links. The last resort is to test for
-     * the target first. */
-    cause = link(output->temporary, output->target) == 0 ? 0 : errno;
-    if (cause == 0)
-        (void)unlink(output->temporary);
-    if (cause == 0 || cause == EEXIST)
-        return cause;
-    if (lstat(output->target, &info) == 0)
-        return EEXIST;
-    return rename(output->temporary, output->target) == 0 ? 0 : errno;
-}
-
 /* Give the file its final name. Return EEXIST if the target exists. */
 static int output_commit_new(gf_output *output) {
+    const char *temporary, *target = output->target;
+    struct stat info;
     int cause = 0;
     if (!output->temporary &&
         linkat(AT_FDCWD, output->proc_path, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) != 0)
         cause = output_copy_if_refused(output, errno);
-    if (cause == 0 && output->temporary)
-        cause = output_rename_noreplace(output);
+    if (cause == 0 && (temporary = output->temporary)) {
+        cause = output_rename_flags(temporary, target, RENAME_NOREPLACE);
+        /* Not every file system supports RENAME_NOREPLACE or hard links. The last resort is to test
+         * for the target first. */
+        if (cause != 0 && cause != EEXIST) {
+            cause = link(temporary, target) == 0 ? 0 : errno;
+            if (cause == 0)
+                (void)unlink(temporary);
+        }
+        if (cause != 0 && cause != EEXIST)
+            cause = lstat(target, &info) == 0 ? EEXIST : rename(temporary, target) == 0 ? 0 : errno;
+    }
     if (cause == 0) {
         output->state = COMMIT_NEW;
         output_unregister_temporary(output);
