@@ -21,7 +21,7 @@ enum {
     SAMPLE_CAPACITY = 256 /* max bytes of a sample, a header or the end of JSON */
 };
 
-/* sample_choose_kind has their names, which are also the extensions. */
+/* gf_sample_sink_open has their names, which are also the extensions. */
 typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS } sample_kind;
 
 struct gf_sample_sink {
@@ -123,37 +123,33 @@ static void sample_put(gf_sample_sink *sink, uint32_t bin, uint64_t position, co
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static gf_status sample_choose_kind(const char *path, const char *format, sample_kind *kind,
-                                    gf_error *error) {
-    static const char *const names[SAMPLE_KINDS] = {
-        [SAMPLES_CSV] = "csv", [SAMPLES_NPY] = "npy", [SAMPLES_JSON] = "json"};
-    const bool standard = strcmp(path, "-") == 0;
-    const char *name = format ? format : standard ? "csv" : gf_path_extension(path);
-    struct stat info;
-    for (*kind = SAMPLES_CSV; *kind < SAMPLE_KINDS; ++*kind)
-        if (strcasecmp(name, names[*kind]) == 0)
-            return GF_OK;
-    if (format)
-        return gf_fail(error, GF_USAGE, "%s: unknown sample format '%s'; use csv, npy or json",
-                       standard ? "standard output" : path, format);
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
-    return gf_fail(error, GF_USAGE,
-                   "%s: unknown sample format; use the extension .csv, .npy or .json", path);
-}
-
 gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
                               const gf_sample_layout *layout, gf_sample_sink **sink,
                               gf_error *error) {
+    static const char *const names[SAMPLE_KINDS] = {
+        [SAMPLES_CSV] = "csv", [SAMPLES_NPY] = "npy", [SAMPLES_JSON] = "json"};
+    const bool standard = strcmp(path, "-") == 0;
+    const char *format = options->sample_format;
+    const char *name = format ? format : standard ? "csv" : gf_path_extension(path);
     gf_file_options own = *options;
-    sample_kind kind;
+    sample_kind kind = SAMPLES_CSV;
+    struct stat info;
     gf_output *output;
-    gf_status status = sample_choose_kind(path, options->sample_format, &kind, error);
+    gf_status status;
     *sink = NULL;
-    if (status)
-        return status;
+    while (kind < SAMPLE_KINDS && strcasecmp(name, names[kind]) != 0)
+        kind++;
+    if (kind == SAMPLE_KINDS) {
+        if (format)
+            return gf_fail(error, GF_USAGE, "%s: unknown sample format '%s'; use csv, npy or json",
+                           standard ? "standard output" : path, format);
+        if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
+        return gf_fail(error, GF_USAGE,
+                       "%s: unknown sample format; use the extension .csv, .npy or .json", path);
+    }
     /* CSV and JSON may be printed to a terminal. */
-    own.force |= strcmp(path, "-") == 0 && kind != SAMPLES_NPY;
+    own.force |= standard && kind != SAMPLES_NPY;
     if ((status = gf_output_open(path, &own, false, &output, error)))
         return status;
     gf_sample_sink *new = calloc(1, sizeof *new);

@@ -110,30 +110,6 @@ static bool npy_parse_shape(const char **at, npy_array *array) {
     return comma || array->dimensions != 1;
 }
 
-/* Parse the value of a key that is not set yet. */
-static bool npy_parse_value(const char **at, const char *key, npy_array *array) {
-    if (strcmp(key, "descr") == 0 && !array->has_dtype) {
-        array->has_dtype = true;
-        npy_skip_space(at);
-        array->structured = **at == '[' || **at == '(';
-        return !array->structured && npy_parse_string(at, array->dtype);
-    }
-    if (strcmp(key, "fortran_order") == 0 && !array->has_order) {
-        array->has_order = true;
-        npy_skip_space(at);
-        const char *word = strncmp(*at, "True", 4) == 0 ? "True" : "False";
-        array->fortran_order = *word == 'T';
-        const bool found = strncmp(*at, word, strlen(word)) == 0;
-        *at += found ? strlen(word) : 0;
-        return found;
-    }
-    if (strcmp(key, "shape") == 0 && !array->has_shape) {
-        array->has_shape = true;
-        return npy_parse_shape(at, array);
-    }
-    return false;
-}
-
 /* Parse a dictionary of exactly three keys that fills the text. */
 static bool npy_parse(const char *text, size_t size, npy_array *array) {
     const char *at = text;
@@ -142,8 +118,25 @@ static bool npy_parse(const char *text, size_t size, npy_array *array) {
         return false;
     while (!npy_skip(&at, '}')) {
         char key[NPY_MAX_WORD];
-        if (!comma || !npy_parse_string(&at, key) || !npy_skip(&at, ':') ||
-            !npy_parse_value(&at, key, array))
+        bool valid = false;
+        if (!comma || !npy_parse_string(&at, key) || !npy_skip(&at, ':'))
+            return false;
+        npy_skip_space(&at);
+        if (strcmp(key, "descr") == 0 && !array->has_dtype) {
+            array->has_dtype = true;
+            array->structured = *at == '[' || *at == '(';
+            valid = !array->structured && npy_parse_string(&at, array->dtype);
+        } else if (strcmp(key, "fortran_order") == 0 && !array->has_order) {
+            array->has_order = true;
+            array->fortran_order = *at == 'T';
+            const char *word = array->fortran_order ? "True" : "False";
+            valid = strncmp(at, word, strlen(word)) == 0;
+            at += valid ? strlen(word) : 0;
+        } else if (strcmp(key, "shape") == 0 && !array->has_shape) {
+            array->has_shape = true;
+            valid = npy_parse_shape(&at, array);
+        }
+        if (!valid)
             return false;
         comma = npy_skip(&at, ',');
     }
