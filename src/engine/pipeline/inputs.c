@@ -52,27 +52,6 @@ static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2],
                               : GF_OK;
 }
 
-/* Open the second file. Alpha is declared by either image. */
-static gf_status inputs_open_second(gf_inputs *inputs, gf_error *error) {
-    gf_status status =
-        gf_source_open(inputs->paths[1], &inputs->limits, &inputs->sources[1], error);
-    if (status)
-        return status;
-    gf_source *const *both = inputs->sources;
-    const gf_format *first = &both[0]->format, *second = &both[1]->format;
-    inputs->format.alpha = second->alpha;
-    if (!gf_format_equal(&inputs->format, second)) {
-        char is[96], want[96];
-        gf_format_text(second, is, sizeof is);
-        gf_format_text(first, want, sizeof want);
-        return gf_fail(error, GF_FAILED,
-                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
-                       inputs->paths[1], is, inputs->paths[0], want);
-    }
-    inputs->format.alpha = first->alpha || second->alpha;
-    return inputs_add_nodata(inputs, (gf_nodata[]){both[0]->nodata, both[1]->nodata}, error);
-}
-
 /* Open the files of inputs->paths, and convert the samples of the first one. */
 static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     gf_source **source = &inputs->sources[0];
@@ -103,7 +82,21 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
         status = gf_convert_source(source, type, want->linear, inputs->premultiplied, inputs->name,
                                    error);
     inputs->format = (*source)->format;
-    return status || inputs->count == 1 ? status : inputs_open_second(inputs, error);
+    if (status || inputs->count == 1 ||
+        (status = gf_source_open(inputs->paths[1], &inputs->limits, &source[1], error)))
+        return status;
+    const gf_format *first = &source[0]->format, *second = &source[1]->format;
+    inputs->format.alpha = second->alpha; /* either image declares alpha */
+    if (!gf_format_equal(&inputs->format, second)) {
+        char is[96], wanted[96];
+        gf_format_text(second, is, sizeof is);
+        gf_format_text(first, wanted, sizeof wanted);
+        return gf_fail(error, GF_FAILED,
+                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
+                       inputs->paths[1], is, inputs->paths[0], wanted);
+    }
+    inputs->format.alpha = first->alpha || second->alpha;
+    return inputs_add_nodata(inputs, (gf_nodata[]){source[0]->nodata, source[1]->nodata}, error);
 }
 
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
@@ -245,9 +238,8 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     const gf_format format = inputs->format;
     inputs->sources[0] = inputs->sources[1] = NULL;
     gf_status status = inputs_open_sources(inputs, error);
-    if (!status)
-        status = gf_inputs_check_same(inputs, inputs, error);
-    if (!status && !gf_format_equal(&inputs->format, &format))
+    if (!status && !(status = gf_inputs_check_same(inputs, inputs, error)) &&
+        !gf_format_equal(&inputs->format, &format))
         status = inputs_fail_changed(inputs, error);
     inputs_close_sources(status ? inputs->sources : before);
     if (status) /* the first ones can still be reported */

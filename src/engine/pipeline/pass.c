@@ -22,7 +22,7 @@ static gf_status pass_restart(gf_pass *pass, const gf_error *failure, gf_error *
     }
     /* Payloads were consumed strip by strip, so no new strip may cross the row reached so far:
      * choose a strip height that divides the previous one. */
-    for (uint64_t parts = 1; pass->plan->has_payload && parts <= rows; parts++) {
+    for (uint64_t parts = 1; pass->job.plan->has_payload && parts <= rows; parts++) {
         pass->job.rows_per_strip = rows / parts;
         if (rows % parts == 0 && !gf_choose_geometry(&pass->job, &unread, NULL))
             break;
@@ -43,7 +43,7 @@ static void pass_report_fallback(const gf_pass *pass, uint64_t done) {
     const gf_report before = *report;
     const char *name = pass->job.on.backend->name;
     pass_report_backend(pass);
-    if (done == pass->first) {
+    if (done == pass->job.first) {
         snprintf(report->reason, sizeof report->reason, "%.130s; %s was used instead",
                  before.reason, name);
         return;
@@ -108,27 +108,26 @@ static gf_status pass_compute(gf_pass *pass, gf_error *error) {
 static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
-    const gf_plan *plan = pass->plan;
     const gf_inputs *inputs = pass->inputs;
     const gf_source *source = inputs->sources[0], *second = inputs->sources[1];
     const uint32_t threads = second ? second->threads : UINT32_MAX;
     gf_stream_job *job = &pass->job;
     *job = (gf_stream_job){.name = inputs->name,
-                           .plan = plan,
-                           .first = pass->first,
-                           .end = pass->end,
+                           .plan = job->plan,
+                           .first = job->first,
+                           .end = job->end,
                            .rows_per_strip = engine->options.rows_per_strip,
                            .rows_together = second ? 0 : source->rows_together,
                            .groups = source->groups,
                            .max_memory = pass->memory - gf_inputs_memory(inputs),
                            .unthreaded = engine->options.unthreaded};
     const gf_workload work = {
-        .plan = plan,
+        .plan = job->plan,
         .codec = {.decode = source->cost + (second ? second->cost : 0),
                   .decode_threads = (uint32_t)gf_min(source->threads, threads),
                   .encode = pass->encode,
                   .encode_threads = pass->encode_threads},
-        .rows = pass->end ? pass->end - pass->first : 0,
+        .rows = job->end ? job->end - job->first : 0,
         .images = pass->images};
     char reason[GF_REASON_BYTES];
     pass->begun = false;

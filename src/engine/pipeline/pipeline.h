@@ -172,19 +172,16 @@ gf_consumer *gf_verifier_consumer(gf_verifier *verifier);
 typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
-    const gf_plan *plan;
+    /* The caller sets plan, first and end. The others are those of the backend that computes. */
+    gf_stream_job job;
     gf_consumer *consumer;
-    uint64_t first, end;     /* rows [first, end) to compute; end 0: to the last */
     uint64_t images;         /* expected number of similar images, with this one; 0: one */
     uint64_t memory;         /* maximum bytes of the strips */
     double encode;           /* estimated nanoseconds to write an output sample */
     uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
     gf_report *report;       /* statistics of the image: formats, backend, strips and times */
     bool begun;              /* output: rows were read or computed */
-    /* Set by gf_pass_run: the stream of the backend that computes, and the consumer that verifies
-     * it if verification is enabled. */
-    gf_stream_job job;
-    gf_verifier verifier;
+    gf_verifier verifier;    /* set by gf_pass_run if verification is enabled */
 } gf_pass;
 
 gf_status gf_pass_run(gf_pass *pass, gf_error *error);

@@ -15,13 +15,15 @@ static const char *chain_file(const gf_chain *chain, gf_param_type type) {
     return NULL;
 }
 
-/* Reject lists of steps that this version does not run. */
-static gf_status chain_check_steps(const gf_job *job, gf_error *error) {
+gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
     const gf_filter *filter = job && job->steps && job->step_count ? job->steps[0].filter : NULL;
+    *chain = (gf_chain){.count = 1};
     if (!filter)
         return gf_fail(error, GF_USAGE, "the filter is NULL");
-    const char *name = filter->info.name;
-    const uint32_t needed = filter->info.makes_image ? 2 : 1;
+    /* Reject lists of steps that this version does not run. */
+    const gf_filter_info *info = &filter->info;
+    const char *name = info->name;
+    const uint32_t needed = info->makes_image ? 2 : 1;
     for (uint32_t i = 0; i < job->step_count; i++)
         if (job->steps[i].from)
             return gf_fail(error, GF_USAGE, "%s: a step reads the image after the step before it",
@@ -36,22 +38,14 @@ static gf_status chain_check_steps(const gf_job *job, gf_error *error) {
     if (needed == 2 && job->steps[1].filter)
         return gf_fail(error, GF_USAGE, "%s: a writer must follow, and here %s does", name,
                        job->steps[1].filter->info.name);
-    return GF_OK;
-}
-
-gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
-    *chain = (gf_chain){.count = 1};
-    const gf_status status = chain_check_steps(job, error);
-    if (status)
-        return status;
-    const gf_step *step = &job->steps[0], *output = &job->steps[job->step_count - 1];
-    const gf_filter_info *info = &step->filter->info;
-    *chain = (gf_chain){.filter = step->filter,
+    const gf_step *step = &job->steps[0], *output = &job->steps[needed - 1];
+    *chain = (gf_chain){.filter = filter,
                         .settings = step->settings,
-                        .steps = job->step_count,
-                        .output = job->step_count - 1,
+                        .steps = needed,
+                        .output = needed - 1,
                         .in_paths = {job->in_path, step->in_path},
                         .in = {job->in, step->in},
+                        .out_path = output->out_path,
                         .out = output->out,
                         .count = job->count ? job->count : 1};
     if (job->options && job->memory == GF_FILES)
@@ -61,15 +55,14 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
     if (!chain->settings)
         chain->settings = chain->own = gf_settings_new(info->params, info->param_count);
     if (!chain->settings)
-        return gf_fail_memory(error, info->name, info->param_count, "settings");
-    chain->out_path = output->out_path;
+        return gf_fail_memory(error, name, info->param_count, "settings");
     if (!info->makes_image)
         chain->out_path = chain_file(chain, GF_PARAM_IMAGE);
     chain->samples_path = chain_file(chain, GF_PARAM_SAMPLES);
     return gf_settings_fit(chain->settings, info->params)
                ? GF_OK
                : gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
-                         info->name);
+                         name);
 }
 
 gf_status gf_chain_check_paths(const gf_chain *chain, const char *output, gf_error *error) {
@@ -113,9 +106,7 @@ gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error)
     gf_chain chain;
     gf_plan *plan = NULL;
     gf_status status = gf_chain_open(job, &chain, error);
-    if (!status)
-        status = gf_format_check(&job->format, "memory", error);
-    if (!status)
+    if (!status && !(status = gf_format_check(&job->format, "memory", error)))
         status = gf_chain_plan(&chain, &job->format, &plan, error);
     if (!status) {
         *info = (gf_step_info){.in = plan->in,

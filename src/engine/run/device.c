@@ -61,9 +61,7 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
                          "%s: --range data needs a first pass; in device memory, "
                          "measure min and max with --statistics, and give them as --range LO,HI",
                          name);
-    if (!status)
-        status = gf_engine_device(engine, &on, error);
-    if (!status) {
+    if (!status && !(status = gf_engine_device(engine, &on, error))) {
         job->jobs = on.backend->jobs;
         job->independent = gf_rows_independent(job->plan);
         status = job->jobs->open(on.state, chain->filter, job->plan, &job->job, error);
@@ -81,9 +79,7 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_job *job, gf_device_job 
     gf_chain chain;
     *out = NULL;
     gf_status status = gf_chain_open(job, &chain, error);
-    if (!status)
-        status = gf_format_check(&job->format, "device memory", error);
-    if (!status)
+    if (!status && !(status = gf_format_check(&job->format, "device memory", error)))
         return device_new(engine, &chain, &job->format, out, error);
     gf_chain_close(&chain);
     return status;
@@ -129,10 +125,9 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
         for (uint32_t k = 0; k < inputs && !status; k++)
             status =
                 gf_pixels_check(name, k ? "second input" : "input", &plan->in, image[k], error);
-        if (out && !status)
-            status = gf_pixels_check(name, "output", &plan->out,
-                                     (gf_pixels){out[i].data, out[i].stride}, error);
-        if (out && !status)
+        if (out && !status &&
+            !(status = gf_pixels_check(name, "output", &plan->out,
+                                       (gf_pixels){out[i].data, out[i].stride}, error)))
             status = gf_check_overlap(plan, name, image, &out[i], error);
     }
     for (uint64_t i = 0, images; i < count && !status; i += images) {
@@ -220,17 +215,13 @@ static gf_status device_make_result(const gf_device_job *job, const gf_device_pa
                     .memory = job->engine->options.max_memory,
                     .keep_samples = job->chain.samples_path};
     gf_status status = gf_chain_plan(&job->chain, &job->plan->in, &task.plan, error);
-    if (!status)
-        status = gf_task_open_measure(&task, error);
-    if (!status && part->records.data) {
+    if (!status && !(status = gf_task_open_measure(&task, error)) && part->records.data) {
         const gf_rows rows = {part->records.data + image * height * record, record, 0, height};
         status = measure->rows(task.plan, task.data, &rows, error);
     }
     if (!status && part->payload)
         status = measure->payload(task.plan, task.data, part->payload, error);
-    if (!status)
-        status = measure->finish(task.plan, task.data, part->state, error);
-    if (!status)
+    if (!status && !(status = measure->finish(task.plan, task.data, part->state, error)))
         status = gf_task_make_result(&task, result, error);
     gf_task_end(&task);
     return status;
@@ -282,17 +273,19 @@ gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint6
                                      stream};
     gf_started on;
     gf_status status = gf_format_check(format, "device memory", error);
-    if (!status && format->type == GF_F32)
-        status = gf_fail(error, GF_USAGE,
-                         "%s: PNG cannot store f32 samples; convert them to u8 or u16", name);
-    if (!status && format->channels % 2 == 0 && !gf_has_alpha(format))
-        status = gf_fail(error, GF_USAGE,
-                         "%s: PNG stores channel %u only as alpha; set gf_format.alpha, or encode "
-                         "1 or 3 channels",
-                         name, format->channels);
-    if (!status && count && (!in || !out))
-        status =
-            gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, in ? "outputs" : "images");
+    if (status)
+        return status;
+    if (format->type == GF_F32)
+        return gf_fail(error, GF_USAGE,
+                       "%s: PNG cannot store f32 samples; convert them to u8 or u16", name);
+    if (format->channels % 2 == 0 && !gf_has_alpha(format))
+        return gf_fail(error, GF_USAGE,
+                       "%s: PNG stores channel %u only as alpha; set gf_format.alpha, or encode 1 "
+                       "or 3 channels",
+                       name, format->channels);
+    if (count && (!in || !out))
+        return gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name,
+                       in ? "outputs" : "images");
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_pixels_check(name, "image", format, in[i], error);
     if (!status)

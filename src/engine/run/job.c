@@ -68,8 +68,7 @@ static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_for
     for (uint64_t i = 0; tall.parts && i < tall.count && !status; i++) {
         gf_task *part = &tall.parts[i];
         *part = (gf_task){.chain = chain, .inputs = {.name = "memory"}, .memory = task.memory};
-        status = gf_chain_plan(chain, format, &part->plan, error);
-        if (!status)
+        if (!(status = gf_chain_plan(chain, format, &part->plan, error)))
             status = gf_task_open_measure(part, error);
     }
     gf_delivery delivery = {.plan = plan, .measure = &measure, .data = &tall, .sink = task.sink};

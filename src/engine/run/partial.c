@@ -234,12 +234,11 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
     if (before->head.files != partial_digest_files(&task->inputs))
         return partial_fail_files(task->inputs.name, error);
     gf_status status = filter->measure->open(before->plan, &keep, &data, error);
-    if (!status)
-        status = partial_deliver(before, before->plan, data, error);
-    if (!status)
+    if (status)
+        return status;
+    if (!(status = partial_deliver(before, before->plan, data, error)))
         status = task->chain->filter->refine(task->plan, data, error);
-    if (data)
-        filter->measure->close(data);
+    filter->measure->close(data);
     return status;
 }
 
@@ -315,8 +314,8 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
     gf_delivery delivery = {
         .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
     gf_pass pass = gf_task_pass(task, &delivery);
-    pass.first = range->first;
-    pass.end = range->end;
+    pass.job.first = range->first;
+    pass.job.end = range->end;
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
     task->watch.first = range->first;
@@ -346,24 +345,18 @@ gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range 
     gf_made made;
     gf_status status = gf_chain_open_files(job, &chain, error);
     gf_task task = gf_task_begin(engine, &chain, &made);
-    if (!status)
-        status = gf_task_open_files(&task, error);
-    if (!status)
-        status = partial_check(&task, range, error);
-    if (!status)
-        status = partial_refine(&task, range->before, error);
-    if (!status)
-        status = partial_new(&chain, &task.plan->in, &partial, error);
-    const bool has_rows = !status && range->end > range->first;
-    if (!status) {
+    if (!status && !(status = gf_task_open_files(&task, error)) &&
+        !(status = partial_check(&task, range, error)) &&
+        !(status = partial_refine(&task, range->before, error)) &&
+        !(status = partial_new(&chain, &task.plan->in, &partial, error))) {
         partial->head.first = range->first;
         partial->head.end = range->end;
         partial->head.files = partial_digest_files(&task.inputs);
     }
-    if (has_rows && range->file)
-        status = gf_sink_open_part(chain.out_path, range->file, &task.stored, range->first,
-                                   &chain.options, task.threads, &task.sink, error);
-    if (!status && task.sink)
+    const bool has_rows = !status && range->end > range->first;
+    if (has_rows && range->file &&
+        !(status = gf_sink_open_part(chain.out_path, range->file, &task.stored, range->first,
+                                     &chain.options, task.threads, &task.sink, error)))
         status = gf_task_convert_sink(&task, error);
     if (!status && has_rows)
         status = partial_stream(&task, range, partial, error);
@@ -433,9 +426,7 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
             status =
                 gf_fail(error, GF_USAGE, "%s: the partial result belongs to another job", name);
     }
-    if (!status)
-        status = gf_format_check(&head.in, "a partial result", error);
-    if (!status)
+    if (!status && !(status = gf_format_check(&head.in, "a partial result", error)))
         status = partial_new(&chain, &head.in, &partial, error);
     if (!status &&
         (head.state_bytes != partial->head.state_bytes || head.log_bytes > size ||
@@ -468,11 +459,8 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial 
         made.steps[i] = outcome->steps[i];
     task.sink = file;
     task.inputs.name = status ? NULL : chain.filter->info.name;
-    if (!status)
-        status = gf_chain_plan(&chain, &partial->head.in, &task.plan, error);
-    if (!status)
-        status = gf_task_open_samples(&task, error);
-    if (!status)
+    if (!status && !(status = gf_chain_plan(&chain, &partial->head.in, &task.plan, error)) &&
+        !(status = gf_task_open_samples(&task, error)))
         status = gf_task_open_measure(&task, error);
     if (!status && task.data)
         status = partial_deliver(partial, task.plan, task.data, error);

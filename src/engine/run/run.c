@@ -41,19 +41,19 @@ static const gf_metadata *task_metadata(const gf_task *task) {
 
 gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
     gf_source *source = task->inputs.sources[0];
-    const gf_metadata *metadata = task_metadata(task);
+    const char *damaged = source->metadata.damaged;
     const bool all_pages = task->page || task->more_pages;
-    if (metadata != &source->metadata)
+    if (!task->with_metadata)
         return GF_OK;
     const gf_status status =
         gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages,
                            &source->dropped, task->inputs.name, error);
-    if (status || !metadata->damaged[0])
+    if (status || !damaged[0])
         return status;
     return gf_fail(error, GF_FAILED,
                    "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
                    "--strip",
-                   task->inputs.name, (int)strcspn(metadata->damaged, " "), metadata->damaged);
+                   task->inputs.name, (int)strcspn(damaged, " "), damaged);
 }
 
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
@@ -120,12 +120,10 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     if (task->made)
         gf_task_report_input(task);
     if (all_pages && page < pages && !task->inputs.stats[0].st_mode)
-        status = gf_fail(error, GF_FAILED,
-                         "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
-                         task->inputs.name, pages);
-    if (!status)
-        status = gf_chain_plan(task->chain, &task->inputs.format, &task->plan, error);
-    if (status)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
+                       task->inputs.name, pages);
+    if ((status = gf_chain_plan(task->chain, &task->inputs.format, &task->plan, error)))
         return status;
     if (filter->nodata == GF_NODATA_APART)
         gf_plan_set_nodata(task->plan, task->inputs.sources[0]->nodata);
@@ -155,7 +153,7 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
     gf_delivery_init(delivery);
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
-                     .plan = delivery->plan,
+                     .job = {.plan = delivery->plan},
                      .consumer = &delivery->base,
                      .images = task->images,
                      .memory = task->memory,
@@ -171,27 +169,22 @@ gf_status gf_task_refine(gf_task *task, gf_error *error) {
     assert(task->chain->filter->info.inputs == 1); /* for gf_inputs_buffer */
     const gf_measure *measure = first->filter->measure;
     const gf_measure_options keep = {.name = name};
+    gf_busy *decoding = &task->made->report.busy[GF_DECODING];
     gf_status status = GF_OK;
     if (!gf_inputs_can_restart(&task->inputs))
-        status = gf_inputs_buffer(&task->inputs, &task->memory,
-                                  &task->made->report.busy[GF_DECODING], error);
-    if (!status)
-        status = gf_check_memory(first->result_bytes, task->memory, name, "the result", error);
-    if (!status)
-        status = measure->open(first, &keep, &data, error);
-    if (!status) {
-        gf_delivery delivery = {.plan = first, .measure = measure, .data = data};
-        gf_pass pass = gf_task_pass(task, &delivery);
-        pass.memory -= first->result_bytes;
-        status = gf_pass_run(&pass, error);
-        task->watch.pass++;
-    }
-    if (!status)
-        status = task->chain->filter->refine(task->plan, data, error);
-    if (!status)
+        status = gf_inputs_buffer(&task->inputs, &task->memory, decoding, error);
+    if (status ||
+        (status = gf_check_memory(first->result_bytes, task->memory, name, "the result", error)) ||
+        (status = measure->open(first, &keep, &data, error)))
+        return status;
+    gf_delivery delivery = {.plan = first, .measure = measure, .data = data};
+    gf_pass pass = gf_task_pass(task, &delivery);
+    pass.memory -= first->result_bytes;
+    status = gf_pass_run(&pass, error);
+    task->watch.pass++;
+    if (!status && !(status = task->chain->filter->refine(task->plan, data, error)))
         status = gf_inputs_restart(&task->inputs, error);
-    if (data)
-        measure->close(data);
+    measure->close(data);
     return status;
 }
 
@@ -352,9 +345,7 @@ static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
     gf_status status = gf_task_refine(task, error);
     if (!status)
         status = task_stream(task, error);
-    if (!status && task->sink)
-        status = gf_task_update_metadata(task, error);
-    if (!status && task->sink)
+    if (!status && task->sink && !(status = gf_task_update_metadata(task, error)))
         status = gf_task_finish_sink(task, error);
     if (!status)
         status = gf_task_make_result(task, &page->results[0], error);
@@ -427,15 +418,13 @@ gf_status gf_task_open_outputs(gf_task *task, gf_error *error) {
     if (task->plan->out.width) {
         gf_status status = gf_sink_open(chain->out_path, &task->stored, task_metadata(task),
                                         &chain->options, task->threads, &task->sink, error);
-        if (!status)
-            status = run_prepare_sink(task, error);
-        if (!status && task->more_pages && !task->sink->end_page)
-            status = gf_fail(error, GF_USAGE,
-                             "%s: --page all: the input has %" PRIu32
-                             " pages, and this format holds one image; write .tif",
-                             chain->out_path, task->made->report.pages);
-        if (status)
+        if (status || (status = run_prepare_sink(task, error)))
             return status;
+        if (task->more_pages && !task->sink->end_page)
+            return gf_fail(error, GF_USAGE,
+                           "%s: --page all: the input has %" PRIu32
+                           " pages, and this format holds one image; write .tif",
+                           chain->out_path, task->made->report.pages);
     }
     return gf_task_open_samples(task, error);
 }
@@ -451,13 +440,10 @@ static gf_status run_page(gf_task *task, run_pages *pages, gf_error *error) {
     next.page = (uint32_t)pages->count + 1;
     next.sink = task->sink;
     task->sink = NULL;
-    status = gf_task_open_files(&next, error);
-    if (!status)
-        status = gf_inputs_check_same(&next.inputs, &task->inputs, error);
-    if (!status)
-        status = gf_sink_next_page(&next.sink, chain->out_path, &next.stored, task_metadata(&next),
-                                   &chain->options, next.threads, error);
-    if (!status)
+    if (!(status = gf_task_open_files(&next, error)) &&
+        !(status = gf_inputs_check_same(&next.inputs, &task->inputs, error)) &&
+        !(status = gf_sink_next_page(&next.sink, chain->out_path, &next.stored,
+                                     task_metadata(&next), &chain->options, next.threads, error)))
         status = run_prepare_sink(&next, error);
     gf_task_end(task);
     *task = next;
@@ -514,9 +500,8 @@ gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format
     if (has_image && (!chain->out || !chain->out[image].data))
         status =
             gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", info->name);
-    if (has_image && !status)
-        status = gf_memory_sink(&task.plan->out, 1, &chain->out[image], &task.sink, error);
-    if (has_image && !status)
+    if (has_image && !status &&
+        !(status = gf_memory_sink(&task.plan->out, 1, &chain->out[image], &task.sink, error)))
         status = gf_check_overlap(task.plan, info->name, in, &chain->out[image], error);
     if (!status)
         status = run_complete(&task, &pages, error);
