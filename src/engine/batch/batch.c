@@ -13,26 +13,6 @@
 
 /* ---- validation ------------------------------------------------------------------------------ */
 
-/* Reject settings that are invalid for every image format, with the first error. */
-static gf_status files_check_settings(const gf_file_batch *batch, gf_error *error) {
-    gf_error first = {0};
-    gf_status status = GF_OK;
-    for (uint32_t channels = 1; channels <= 4; channels++)
-        for (gf_type type = GF_U8; type <= GF_F32; type++) {
-            const gf_format format = {64, 64, channels, type, channels % 2 == 0};
-            gf_plan *plan = NULL;
-            const gf_status rejected =
-                gf_chain_plan(&batch->chain, &format, &plan, status ? NULL : &first);
-            gf_plan_free(plan);
-            if (!rejected)
-                return GF_OK;
-            status = status ? status : rejected;
-        }
-    if (error)
-        *error = first;
-    return status;
-}
-
 /* Reject what conflicts for every image. */
 static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
     const gf_filter_info *info = &batch->chain.filter->info;
@@ -64,7 +44,20 @@ static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
         const char *const *out = batch->items[i].out;
         status = gf_chain_check_paths(&chain, out ? out[0] : NULL, error);
     }
-    return status ? status : files_check_settings(batch, error);
+    if (status)
+        return status;
+    /* Reject settings that are invalid for every image format, with the first error. */
+    gf_error first = {0};
+    for (uint32_t channels = 1; channels <= GF_MAX_CHANNELS; channels++)
+        for (gf_type type = GF_U8; type <= GF_F32; type++) {
+            const gf_format format = {64, 64, channels, type, channels % 2 == 0};
+            gf_plan *plan;
+            if (!gf_chain_plan(&batch->chain, &format, &plan, first.status ? NULL : &first)) {
+                gf_plan_free(plan);
+                return GF_OK;
+            }
+        }
+    return gf_return_error(&first, error);
 }
 
 void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files) {
@@ -97,7 +90,7 @@ gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
 static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forecast *forecast) {
     const gf_format *in = &task->plan->in;
     const gf_buffer none = {NULL, 0};
-    gf_byte_buffer buffer = {0};
+    gf_buffer buffer = {NULL, 0};
     gf_png_scan scan;
     const bool png =
         gf_batch_png_is_candidate(batch, task) && gf_batch_png_read(task, &none, &buffer, &scan);
@@ -180,16 +173,12 @@ gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_job *job,
     if (batch.options.source)
         batch.source = *batch.options.source;
     gf_status status = gf_chain_open(job, &batch.chain, error);
-    if (!status)
-        status = files_check(&batch, error);
-    if (!status && count) {
+    if (!status && !(status = files_check(&batch, error)) && count) {
         const uint32_t threads = engine->threads ? engine->threads : gf_cores();
         const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
         gf_batch_share_threads(&batch, engine->unthreaded ? 1 : threads,
                                known ? (uint64_t)limit.rlim_cur : UINT64_MAX);
-        if (!devices)
-            status = files_choose(&batch, &chosen, error);
-        if (!status)
+        if (devices || !(status = files_choose(&batch, &chosen, error)))
             status = gf_batch_run(&batch, devices ? devices : &chosen, error);
     }
     gf_chain_close(&batch.chain);

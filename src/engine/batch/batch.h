@@ -55,12 +55,6 @@ gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_job *job,
 
 /* ---- PNG files on devices (png.c) ------------------------------------------------------------ */
 
-/* Memory that grows. */
-typedef struct gf_byte_buffer {
-    unsigned char *data;
-    size_t size;
-} gf_byte_buffer;
-
 /* An item of a batch in progress. */
 typedef struct gf_batch_image {
     gf_schedule_item base; /* first. base.next lists the images of a group, which have one format */
@@ -82,9 +76,9 @@ typedef struct gf_batch_image {
 
 /* Return whether a device may run an open item: PNG to PNG, or to measurements. */
 bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task);
-/* Read the file of a task: to host if it is large enough, otherwise to a buffer. Return where it
- * is; NULL if a device cannot decode it. */
-unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_byte_buffer *buffer,
+/* Read the file of a task: to host if it is large enough, otherwise to a buffer that grows. Return
+ * where it is; NULL if a device cannot decode it. */
+unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_buffer *buffer,
                                  gf_png_scan *scan);
 /* Return the device memory for an image, without its filtered rows. */
 uint64_t gf_batch_png_bytes(const gf_task *task);

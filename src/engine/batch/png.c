@@ -60,7 +60,7 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
              gf_sink_takes_encoded(task->chain->out_path, plan->out.type, options)));
 }
 
-unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_byte_buffer *buffer,
+unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_buffer *buffer,
                                  gf_png_scan *scan) {
     const size_t size = (size_t)png_file_bytes(task);
     const bool fits = size <= host->size;
@@ -122,28 +122,25 @@ static void png_add_time(gf_batch_image *image, size_t count, gf_stage stage, do
 gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch_image *group,
                               void *stream, gf_error *error) {
     double began = gf_now();
-    gf_device_file *files = calloc(count, sizeof *files);
-    gf_out_pixels *images = calloc(count, sizeof *images);
-    bool *decoded = calloc(count, sizeof *decoded);
-    gf_status status = files && images && decoded
-                           ? GF_OK
-                           : gf_fail_memory(error, batch->chain.filter->info.name,
-                                            count * sizeof *files, "a group");
+    /* The arrays are in one block. */
+    const size_t each = sizeof(gf_device_file) + sizeof(gf_out_pixels) + sizeof(bool);
+    gf_device_file *files = calloc(count, each);
+    if (!files)
+        return gf_fail_memory(error, batch->chain.filter->info.name, count * each, "a group");
+    gf_out_pixels *images = (gf_out_pixels *)(files + count);
+    bool *decoded = (bool *)(images + count);
     size_t i = 0;
-    for (gf_batch_image *image = group; image && !status; image = png_next(image), i++) {
+    for (gf_batch_image *image = group; image; image = png_next(image), i++) {
         files[i] = image->file;
         images[i] = (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&group->task.plan->in))};
     }
     const gf_device_decoding call = {
         .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
-    if (!status)
-        status = group->on.backend->png->decode(group->on.state, &call, error);
+    const gf_status status = group->on.backend->png->decode(group->on.state, &call, error);
     i = 0;
     for (gf_batch_image *image = group; image && !status; image = png_next(image))
         image->base.computed = decoded[i++];
     free(files);
-    free(images);
-    free(decoded);
     png_add_time(group, count, GF_DECODING, &began);
     return status;
 }
@@ -176,7 +173,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
     chain.count = k;
     chain.in[0] = in;
     chain.out = plan->out.width ? out : NULL;
-    if (!status && k)
+    if (k)
         status = gf_run_on_device(engine, &chain, &plan->in, stream,
                                   chain.filter->measure ? results : NULL, error);
     png_add_time(first, count, GF_COMPUTING, &began);
@@ -228,9 +225,7 @@ gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error) {
     gf_buffer host;
     gf_status status = gf_task_open_outputs(task, error);
     gf_sink *sink = task->sink;
-    if (!status && sink)
-        status = memory->take_host(image->on.state, &host, error);
-    if (!status && sink) {
+    if (!status && sink && !(status = memory->take_host(image->on.state, &host, error))) {
         sink->clipped = image->largest;
         status = memory->download(image->on.state, encoded + GF_PNG_HEAD,
                                   image->encoded.size - GF_PNG_HEAD - TAIL, &host, sink, error);

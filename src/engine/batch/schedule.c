@@ -178,7 +178,7 @@ static uint64_t schedule_engines(const gf_schedule *schedule) {
 
 static bool schedule_has_more(const gf_schedule *schedule) {
     return !schedule->stop && !schedule->aborted &&
-           (schedule->shared ? !schedule->exhausted : schedule->begun < schedule->count);
+           (schedule->shared || schedule->begun < schedule->count);
 }
 
 /* Return whether an item may be started now: the window of unreported items is not full, and a slow
@@ -472,8 +472,8 @@ static void schedule_end_item(gf_schedule *schedule, gf_schedule_item *item, gf_
     }
     schedule->begun += step == GF_DO_ASK && result == GF_IS_DONE;
     schedule->reported += step == GF_DO_REPORT;
-    schedule->exhausted = schedule->exhausted || (step == GF_DO_ASK && result == GF_IS_LOST);
-    schedule->stop = schedule->stop || (step == GF_DO_REPORT && result == GF_IS_REFUSED) ||
+    schedule->stop = schedule->stop || (step == GF_DO_ASK && result == GF_IS_LOST) ||
+                     (step == GF_DO_REPORT && result == GF_IS_REFUSED) ||
                      (schedule->fail_fast && item->failed && item->state == GF_ITEM_FINISHED);
     schedule->parts = item->parts ? item->parts : schedule->parts;
 }

@@ -164,10 +164,9 @@ typedef struct gf_schedule {
 
     /* Items. */
     uint64_t begun, reported;
-    bool exhausted; /* the work source has no more items */
-    bool stop;      /* start no more items */
-    bool aborted;   /* the owner may set it: steps end, and what has finished is reported */
-    bool broken;    /* a transition is not in the tables: a defect of the program */
+    bool stop;    /* start no more items: also if the work source has none */
+    bool aborted; /* the owner may set it: steps end, and what has finished is reported */
+    bool broken;  /* a transition is not in the tables: a defect of the program */
     gf_schedule_queue queues[GF_ITEM_STATES]; /* of the states that are queues */
     uint64_t counts[GF_ITEM_STATES];          /* number of items, without those not started */
 

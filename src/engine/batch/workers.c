@@ -23,8 +23,8 @@ typedef struct batch_worker {
     uint32_t number; /* in the schedule */
     pthread_t thread;
     pthread_cond_t wake;
-    gf_engine *engine;   /* of a CPU worker or driver; NULL: none */
-    gf_byte_buffer file; /* of a coder: that is being uploaded */
+    gf_engine *engine; /* of a CPU worker or driver; NULL: none */
+    gf_buffer file;    /* of a coder: that is being uploaded */
     /* Driver: memory for PNG files, and why its engine failed. */
     gf_started on;
     void *stream;
