@@ -189,11 +189,8 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
         status = gf_fail(error, GF_USAGE,
                          "%s: unknown compression '%s'; use none, fast, balanced or small",
                          gf_output_name(setup->output), setup->compression);
-    if (!status)
-        status = gf_encoder_open(encoder, setup, error);
-    if (!status)
-        status = gf_output_write(setup->output, head, sizeof head, error);
-    if (!status)
+    if (!status && !(status = gf_encoder_open(encoder, setup, error)) &&
+        !(status = gf_output_write(setup->output, head, sizeof head, error)))
         status = chunk_write_metadata(setup->output, setup->metadata, false, error);
     if (status)
         png_close(&encoder->base);
