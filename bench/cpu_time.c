@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "core/clock.h"
 #include "core/filter.h"
+#include "core/thread.h"
 #include "cpu.h"
 
 /* A filter with one or two input images and the memory for all outputs. */

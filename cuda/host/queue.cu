@@ -5,7 +5,6 @@
 #include <time.h>
 
 extern "C" {
-#include "core/clock.h"
 }
 
 static constexpr double spin_seconds = 1e-3; // of a wait, before the thread sleeps

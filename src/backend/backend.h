@@ -8,8 +8,8 @@
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 
-#include "core/clock.h"
 #include "core/filter.h"
+#include "core/thread.h"
 #include "io/png/png.h"
 
 /* Context of one strip in flight. */

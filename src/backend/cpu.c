@@ -8,7 +8,6 @@
 
 #include "backend/backend.h"
 #include "core/error.h"
-#include "core/thread.h"
 
 typedef struct gf_cpu {
     const char *name; /* of the backend */

@@ -4,7 +4,6 @@
 
 #include "backend/backend.h"
 #include "core/error.h"
-#include "core/thread.h"
 
 gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts) {
     const uint64_t begin = strip->out.y0 + gf_share(strip->out.rows, part, parts);

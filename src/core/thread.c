@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/clock.h"
 #include "core/error.h"
 
 void gf_block_signals(sigset_t *before) {

@@ -1,5 +1,5 @@
-/* Threads of the library: signal masks, the floating-point environment, and thread pools that run
- * numbered tasks. */
+/* Threads of the library: signal masks, busy times, the floating-point environment, and thread
+ * pools that run numbered tasks. */
 #ifndef GF_THREAD_H
 #define GF_THREAD_H
 
@@ -7,8 +7,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <time.h>
 
-#include "gpufilter.h"
+#include "gpufilter_tools.h"
 
 /* Block asynchronous signals in this thread. Store the previous mask in *before; restore it with
  * pthread_sigmask. */
@@ -19,6 +20,20 @@ void gf_block_signals(sigset_t *before);
  * creator, which is the default one in every public function that starts threads. Return 0 or an
  * errno. */
 int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+
+/* Return the CPU time of this thread in ns. */
+static inline uint64_t gf_thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Add the busy time of another run: sum the seconds, keep the larger number of workers. */
+static inline void gf_busy_add(gf_busy *sum, gf_busy more) {
+    sum->seconds += more.seconds;
+    if (more.workers > sum->workers)
+        sum->workers = more.workers;
+}
 
 /* Saved floating-point environment of a caller, exception flags included. */
 typedef struct gf_float_env {

@@ -3,7 +3,6 @@
 #define GF_ENGINE_H
 
 #include "backend/backend.h"
-#include "core/thread.h"
 #include "io/codecs.h"
 
 #define GF_KEPT_JOBS 16

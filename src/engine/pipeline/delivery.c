@@ -8,7 +8,6 @@
 static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_error *error) {
     const gf_measure *measure = delivery->measure;
     const gf_plan *plan = delivery->plan;
-    const gf_strip strip = gf_slot_strip(plan, slot);
     gf_sink *sink = delivery->sink;
     const uint64_t end = slot->out.y0 + slot->out.rows;
     const uint64_t first = delivery->next > slot->out.y0 ? delivery->next : slot->out.y0;
@@ -23,7 +22,7 @@ static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_er
     if (!status && delivery->digests)
         delivery->digest = gf_digest_rows(delivery->digest, &rows, gf_row_bytes(&plan->out));
     if (!status && plan->record) {
-        const gf_rows all = gf_strip_records(plan, &strip);
+        const gf_rows all = {slot->records, plan->record, slot->out.y0, slot->out.rows};
         const gf_rows records = gf_rows_part(&all, first, end - first);
         status = measure->rows(plan, delivery->data, &records, error);
     }

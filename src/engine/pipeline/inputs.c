@@ -117,7 +117,7 @@ gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_form
     *inputs = (gf_inputs){.name = "memory", .count = count, .format = *format};
     inputs->format.height *= times;
     for (uint32_t i = 0; i < count && !status; i++)
-        status = gf_batch_source(format, times, in[i], 1, &inputs->sources[i], error);
+        status = gf_batch_source(format, times, in[i], &inputs->sources[i], error);
     return status;
 }
 

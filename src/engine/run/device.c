@@ -13,7 +13,6 @@ struct gf_device_job {
     gf_plan *plan;
     const gf_job_functions *jobs; /* of the backend */
     void *job;                    /* the same */
-    bool independent;             /* rows are independent */
 };
 
 /* Images of one launch. */
@@ -63,7 +62,6 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
                          name);
     if (!status && !(status = gf_engine_device(engine, &on, error))) {
         job->jobs = on.backend->jobs;
-        job->independent = gf_rows_independent(job->plan);
         status = job->jobs->open(on.state, chain->filter, job->plan, &job->job, error);
     }
     if (status)
@@ -118,6 +116,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
                               gf_error *error) {
     const char *name = job->chain.filter->info.name;
     const gf_plan *plan = job->plan;
+    const bool independent = gf_rows_independent(plan);
     const uint32_t inputs = plan->inputs;
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < count && !status; i++) {
@@ -136,12 +135,12 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
         gf_job_images group = {1, plan->in.height, first, to};
         gf_device_part *part = NULL;
         images = 1;
-        while (job->independent && i + images < count &&
+        while (independent && i + images < count &&
                device_follows(plan, first + (images - 1) * inputs, to ? to + images - 1 : NULL))
             images++;
         if (images > 1)
             group.rows *= images;
-        else if (job->independent || !job->chain.filter->measure)
+        else if (independent || !job->chain.filter->measure)
             group.count = images = count - i;
         status = job->jobs->run(job->job, &group, stream, &part, error);
         if (!status && results)

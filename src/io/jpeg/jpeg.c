@@ -16,8 +16,8 @@
 /* After jpeglib.h, whose version decides which messages there are, and so their numbers. */
 #include <jerror.h>
 
-#include "core/clock.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include "io/bytes.h"
 #include "io/codec.h"
 #include "io/strip/row_filter.h"

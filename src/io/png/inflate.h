@@ -68,10 +68,7 @@ typedef struct gf_png_rows {
     bool filtered;
 } gf_png_rows;
 
-enum {
-    GF_PNG_IN_BYTES = 1 << 16,
-    GF_PNG_IN_PADDING = 8 /* readable bytes after the input */
-};
+enum { GF_PNG_IN_BYTES = 1 << 16 };
 
 /* The decoder. threads of `image` may be changed until it starts. */
 typedef struct gf_png_inflate {
@@ -81,10 +78,10 @@ typedef struct gf_png_inflate {
     size_t row;                       /* bytes of a filtered row, with its filter type byte */
     unsigned char *out;               /* `capacity` bytes; [begin, end) is not yet returned */
     size_t capacity, begin, end;
-    size_t summed;      /* output that adler covers */
-    uint32_t adler;     /* of all output */
-    gf_inflate inflate; /* large; this and the following are not cleared */
-    unsigned char in[GF_PNG_IN_BYTES + GF_PNG_IN_PADDING];
+    size_t summed;                         /* output that adler covers */
+    uint32_t adler;                        /* of all output */
+    gf_inflate inflate;                    /* large; this and the following are not cleared */
+    unsigned char in[GF_PNG_IN_BYTES + 8]; /* 8 bytes after the input are readable */
 } gf_png_inflate;
 
 /* Return true if this decoder supports the stream. head: the first two bytes, the zlib header. */

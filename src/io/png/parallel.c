@@ -26,7 +26,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "core/clock.h"
 #include "core/machine.h"
 #include "core/thread.h"
 #include "io/bytes.h"

@@ -53,8 +53,7 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
 
 typedef struct memory_source {
     gf_source base;
-    const gf_pixels *images; /* image i is images[i * step] */
-    size_t step;
+    const gf_pixels *images;
     gf_pixels one;                /* images points here if there is one image */
     uint64_t y, height;           /* next row of the stack; rows per image */
     void *owned;                  /* argument of release */
@@ -74,7 +73,7 @@ static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t
     memory_source *source = (memory_source *)base;
     const size_t row_bytes = gf_row_bytes(&base->format);
     for (uint64_t i = 0; i < rows; i++, source->y++) {
-        const gf_pixels *image = &source->images[source->y / source->height * source->step];
+        const gf_pixels *image = &source->images[source->y / source->height];
         memcpy((unsigned char *)dst + i * stride,
                (const unsigned char *)image->data + source->y % source->height * image->stride,
                row_bytes);
@@ -105,11 +104,11 @@ static const gf_source_ops memory_ops = {.read = memory_read,
                                          .seek = memory_seek};
 
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
-                          size_t step, gf_source **source, gf_error *error) {
+                          gf_source **source, gf_error *error) {
     gf_status status = gf_format_check(format, "memory", error);
     *source = NULL;
     for (uint64_t i = 0; i < count && !status; i++)
-        status = gf_pixels_check("memory", "image", format, images[i * step], error);
+        status = gf_pixels_check("memory", "image", format, images[i], error);
     if (status)
         return status;
     memory_source *new = gf_source_new(sizeof *new, &memory_ops, "memory", error);
@@ -118,7 +117,6 @@ gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixe
     new->base.format = *format;
     new->base.format.height *= count;
     new->images = images;
-    new->step = step;
     new->height = format->height;
     *source = &new->base;
     return GF_OK;
@@ -127,7 +125,7 @@ gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixe
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
                            gf_source **source, gf_error *error) {
     const gf_pixels one = {data, stride};
-    gf_status status = gf_batch_source(format, 1, &one, 1, source, error);
+    gf_status status = gf_batch_source(format, 1, &one, source, error);
     if (status)
         return status;
     memory_source *new = (memory_source *)*source;

@@ -150,10 +150,10 @@ void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *d
 /* Return true for a memory source. */
 bool gf_memory_source_is(const gf_source *source);
 
-/* Create a source for `count` images in memory that have one format, stacked vertically: image i is
- * images[i * step]. All memory is borrowed until close. */
+/* Create a source for `count` images in memory that have one format, stacked vertically. All memory
+ * is borrowed until close. */
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
-                          size_t step, gf_source **source, gf_error *error);
+                          gf_source **source, gf_error *error);
 
 /* Create a sink that writes to `count` images in memory that have one format, one after the other.
  * All memory is borrowed until close. */

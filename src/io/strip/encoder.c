@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
 
 /* Memory of the first thread that is not counted. Only wide rows need more. */
