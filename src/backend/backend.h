@@ -2,9 +2,8 @@
  *
  * A strip is a group of consecutive output rows that are processed together, and the input rows
  * that they need (gf_map_needs). The ring is one buffer for the input rows of all strips in flight;
- * consecutive strips share rows in it. A slot is the context of one strip in
- * flight: its part of the ring and its output buffers. The number of slots limits the strips in
- * flight. */
+ * consecutive strips share rows in it. A slot is the context of one strip in flight, and limits
+ * their number: its part of the ring and its output buffers. */
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 
@@ -18,8 +17,7 @@ typedef struct gf_slot {
     gf_rows in[2]; /* input rows of each input; a contiguous part of its ring */
     gf_rows out;   /* output rows to compute */
     /* Allocated by the backend. ring: gf_cut.ring_rows rows of each input, shared by all slots.
-     * out_buffer, records: output rows of this slot only, and their records. Image rows are a
-     * stride apart. */
+     * out_buffer, records: output rows of this slot, a stride apart, and their records. */
     unsigned char *ring, *out_buffer, *records;
     unsigned char *payload_buffer; /* payloads in image order, payload_stride bytes apart */
     size_t payload_stride;
@@ -152,8 +150,7 @@ typedef struct gf_device_decoding {
     bool always;              /* use the device even if the CPU is expected to be faster */
     /* Files in device memory; NULL: in host memory. The call waits for them. */
     const gf_device_file *uploaded;
-    bool *decoded; /* receives, for each one, whether the device found no error. For the others,
-                    * the CPU reports it */
+    bool *decoded; /* receives which ones have no error; the CPU reports those of the others */
 } gf_device_decoding;
 
 /* Both functions check the pointers of host calls first. */
@@ -176,8 +173,7 @@ typedef struct gf_backend {
     gf_strip_request (*request)(const void *state, const gf_plan *plan);
     /* Prepare one image and allocate the buffers of all slots. */
     gf_status (*begin)(void *state, const gf_cut *job, gf_slot *slots, void **run, gf_error *error);
-    /* Start to compute a filled slot; may return before the output is complete. Slots are submitted
-     * in image order. */
+    /* Start to compute a filled slot, in image order; may return before the output is complete. */
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
     /* Wait until the slot's output is complete. submit may run concurrently in another thread. */
     gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
@@ -242,8 +238,7 @@ uint64_t gf_count_strips(const gf_cut *job);
  * address, except after a wrap-around: the ring restarts when k is a multiple of the number of
  * slots, unless it holds the whole image. */
 void gf_locate_strip(const gf_cut *job, uint64_t k, gf_slot *slot);
-/* Return how many strips, from the first, must be released before the rows of strip k can be
- * written to the ring. */
+/* Return how many strips must be released before the ring has memory for the rows of strip k. */
 uint64_t gf_strips_before(const gf_cut *job, uint64_t k);
 
 /* Allocate n aligned blocks of `bytes` bytes; 0 bytes are valid. Return NULL if out of memory. */

@@ -46,8 +46,7 @@ typedef struct gf_cpu_run {
 #define MANY_THREADS 8u
 /* Limit for all strips when their height is raised for a large halo or for the source. */
 #define HALO_BYTES (UINT64_C(48) << 20)
-/* Estimated work below which an image is computed in the calling thread, because waking a thread
- * takes longer. */
+/* Estimated work below which the calling thread computes an image: waking one takes longer. */
 #define INLINE_NS 2e5
 
 static gf_status cpu_new(gf_cpu settings, void **state, gf_error *error) {

@@ -42,8 +42,8 @@ struct gf_plan {
     /* Row map. Output row y reads input rows y - before to y + after, clipped at the edges, or, for
      * a plan with an image of another height, rows[y]. Neither bound decreases from row to row,
      * each range has rows, and together they have all rows of the input: a source decodes them
-     * anyway. Without an output image, rows are those of the input. Only the gf_map functions read
-     * the map. */
+     * anyway. Without an output image, rows are those of the input. Only gf_map functions read it.
+     */
     uint64_t before, after;
     const gf_range *rows;
     uint32_t record;      /* size of a row's record in bytes, a multiple of 8 */
@@ -209,15 +209,13 @@ struct gf_filter {
      * plan->in for a filter that produces an image, and is empty for one that measures. Return
      * GF_USAGE for conflicting settings. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
-    /* Set the parameters without a default to the values derived in the plan. NULL: there are none,
-     * or they stay unset. */
+    /* Set the parameters without a default to the values derived in the plan. NULL: none is set. */
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
     /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
     bool mixes_pixels;
     gf_nodata_use nodata;
     /* Complete the plan, usually its constants, from the data of the measure of
-     * plan->measure_first. Pointers must not change. NULL for a filter whose plans never have it.
-     */
+     * plan->measure_first. Pointers must not change. NULL: no plan of the filter has it. */
     gf_status (*refine)(gf_plan *plan, const void *data, gf_error *error);
     /* Reference implementation: scalar, one thread. The golden backend passes it the whole image;
      * --verify passes it strips. */
@@ -243,8 +241,7 @@ static inline bool gf_map_one_to_one(const gf_plan *plan) {
 
 /* Return the input rows that a range of output rows reads; an empty range reads none. */
 gf_range gf_map_needs(const gf_plan *plan, gf_range out);
-/* Return the most input rows that a piece needs if a range is divided into pieces of `rows` rows.
- */
+/* Return the most input rows that a piece needs if a range is cut into pieces of `rows` rows. */
 uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows);
 
 /* Return the number of rows that a plan computes: those of the image, or of the records. */

@@ -28,8 +28,7 @@ const char *gf_channel_name(const gf_format *format, uint32_t channel) {
     return colours == 1 ? "grey" : names[channel];
 }
 
-/* Size limit of an image in bytes: far above any file, and small enough that the sum of a few such
- * sizes fits in 64 bits. */
+/* Size limit of an image in bytes: far above any file, and a few of them fit in 64 bits. */
 #define GF_MAX_IMAGE_BYTES (UINT64_C(1) << 60)
 
 gf_status gf_format_check(const gf_format *format, const char *name, gf_error *error) {

@@ -23,8 +23,7 @@ typedef struct gf_nodata {
 /* Treatment of these samples by a filter of files. */
 typedef enum gf_nodata_use {
     GF_NODATA_KEPT, /* treat them as others */
-    GF_NODATA_ZERO, /* leave them out of sums: they are read as 0, in both of two inputs if either
-                     * has the value */
+    GF_NODATA_ZERO, /* leave them out of sums: if one of two inputs has it, both are read as 0 */
     GF_NODATA_APART /* count them apart: f32 are read as NaN, and integers have gf_plan.nodata */
 } gf_nodata_use;
 

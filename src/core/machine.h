@@ -58,8 +58,8 @@ typedef struct gf_group_limits {
 gf_group_limits gf_group_limits_read(const char *root);
 
 /* Allocate memory that starts at a page, in large pages if it fills one and the kernel has some:
- * rows of tiles are far apart, each in another small page. Free it with free. Return NULL if out of
- * memory. */
+ * rows of tiles are far apart, each in another small page. Free it with free. NULL: out of memory.
+ */
 void *gf_alloc_pages(size_t bytes);
 
 #define GF_MAX_DEVICES 16
@@ -78,8 +78,7 @@ gf_status gf_device_list_read(const char *text, int present, gf_device_list *dev
                               gf_error *error);
 
 /* Return whether a library is compatible with a header; both versions are encoded as GF_VERSION.
- * Before 1.0, the ABI may change with each minor version. From 1.0, it only grows until the major
- * version changes. */
+ * Before 1.0, the ABI may change with each minor version, from 1.0 on with each major version. */
 static inline bool gf_version_compatible(int library, int header) {
     const int series = library >= 10000 ? 10000 : 100;
     return header / series == library / series && header / 100 <= library / 100;

@@ -85,8 +85,7 @@ struct gf_pool {
     } workers[];
 };
 
-/* Run the next task of the first work in the queue. Called with the lock held; unlocks it during
- * the task. */
+/* Run the next task of the first work in the queue, without the lock. Called with the lock held. */
 static void pool_run_task(gf_pool *pool, uint32_t thread) {
     gf_work *work = pool->first;
     const uint32_t task = work->next++;
@@ -147,8 +146,7 @@ void gf_pool_close(gf_pool *pool) {
     free(pool);
 }
 
-/* Queue work. own: the tasks that the caller runs, as the last thread. Called with the lock held.
- */
+/* Queue work, with the lock held. own: the tasks that the caller runs, as the last thread. */
 static void pool_enqueue(gf_pool *pool, gf_work *work, uint32_t own) {
     const uint32_t others = work->count - own;
     work->next = work->done = 0;
@@ -159,8 +157,7 @@ static void pool_enqueue(gf_pool *pool, gf_work *work, uint32_t own) {
         pool->first = work;
     pool->last = work;
     pool->pending += work->count;
-    /* Start one thread per pending task that no idle thread can run. A thread that cannot be
-     * started is not an error. */
+    /* Start a thread per pending task that no idle thread can run. A failed start is no error. */
     for (uint64_t waiting = pool->idle + own;
          waiting < pool->pending && pool->running < pool->threads - own; waiting++) {
         struct gf_worker *worker = &pool->workers[pool->running];

@@ -11,14 +11,12 @@
 
 #include "gpufilter_tools.h"
 
-/* Block asynchronous signals in this thread. Store the previous mask in *before; restore it with
- * pthread_sigmask. */
+/* Block asynchronous signals in this thread. *before: the mask to restore by pthread_sigmask. */
 void gf_block_signals(sigset_t *before);
 
 /* Start a thread with asynchronous signals blocked, because a handler of the program must not run
  * while this library holds locks. The thread inherits the floating-point environment of its
- * creator, which is the default one in every public function that starts threads. Return 0 or an
- * errno. */
+ * creator: the default one in every public function that starts threads. Return 0 or an errno. */
 int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
 /* Return the CPU time of this thread in ns. */
@@ -43,16 +41,14 @@ typedef struct gf_float_env {
     fenv_t all;
 } gf_float_env;
 
-/* Set the default environment (round to nearest, subnormals, no traps) for this thread. Return the
- * caller's. */
+/* Set the default environment (round to nearest, subnormals, no traps). Return the caller's. */
 gf_float_env gf_float_env_enter(void);
 /* Restore the caller's environment. */
 void gf_float_env_leave(const gf_float_env *caller);
 
 /* Compute in the default environment until the enclosing block exits by any path. The first
  * declaration in every public function that computes, parses or prints numbers: their bits must
- * depend neither on the caller's environment nor on -ffast-math in the program that links the
- * library. */
+ * depend neither on the caller's environment nor on -ffast-math in the program that links it. */
 #define GF_FLOAT_ENV_SCOPE()                                                                       \
     __attribute__((cleanup(gf_float_env_leave), unused)) const gf_float_env float_env_of_caller =  \
         gf_float_env_enter()
@@ -63,8 +59,7 @@ typedef struct gf_pool gf_pool;
 
 /* Tasks 0..count-1 of one work item. It must stay valid until gf_pool_wait returns. */
 typedef struct gf_work {
-    /* Run one task. thread is less than the pool's number of threads; concurrent tasks have
-     * different values. */
+    /* Run one task. thread is below the pool's threads; concurrent tasks have different values. */
     void (*run)(void *context, uint32_t task, uint32_t thread);
     void *context;
     uint32_t count;

@@ -40,8 +40,7 @@ gf_chain gf_batch_chain(const gf_file_batch *batch, uint64_t item);
  * the task. Always call gf_task_end, also after a failure. */
 gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_chain *chain,
                               gf_task *task, gf_error *error);
-/* Run the items of a checked batch on devices, or without them on CPU threads. Return why some
- * could not be run. */
+/* Run a checked batch on devices, or without them on CPU threads. Return why items did not run. */
 gf_status gf_batch_run(const gf_file_batch *batch, const gf_batch_devices *devices,
                        gf_error *error);
 /* Return auto's estimate for all items, assuming that they resemble this one. */

@@ -243,8 +243,7 @@ static bool schedule_take_new(gf_schedule *schedule, gf_schedule_worker *worker,
     return schedule_take(schedule, worker, GF_ITEM_NEW, step);
 }
 
-/* Find a driver with memory for a file. If all groups have another format or too little memory,
- * close one of them. */
+/* Find a driver with memory for a file. If the format or memory of no group fits, close one. */
 static gf_schedule_driver *schedule_find_driver(gf_schedule *schedule, const gf_format *format,
                                                 uint64_t bytes) {
     gf_schedule_driver *empty = NULL, *other = NULL;
@@ -302,8 +301,7 @@ static bool schedule_cpu_may_run(const gf_schedule *schedule) {
 }
 
 /* Give a coder or CPU worker its next step, if it has one. Reports come first. Writing has priority
- * because it frees memory, then uploading, then a new file for a device, then an item for the CPU.
- */
+ * as it frees memory, then uploading, then a new file for a device, then an item for the CPU. */
 static bool schedule_serve_coder(gf_schedule *schedule, gf_schedule_worker *worker) {
     const gf_schedule_item *finished = schedule->queues[GF_ITEM_FINISHED].first;
     gf_schedule_item **opened = &schedule->queues[GF_ITEM_OPENED].first;
@@ -532,8 +530,7 @@ void gf_schedule_done(gf_schedule *schedule, uint32_t number, gf_event result) {
 /* ---- the whole batch ------------------------------------------------------------------------- */
 
 void gf_schedule_dispatch(gf_schedule *schedule) {
-    /* No item is left to start, or in progress. An aborted batch still ends the steps that change
-     * files, and reports them. */
+    /* Nothing is left to start or in progress. Aborted: only steps that change files still end. */
     const uint64_t *counts = schedule->counts;
     const uint64_t ends = schedule_sum(counts, GF_ITEM_RUNNING, GF_ITEM_REPORTING);
     const bool over = schedule->aborted ? counts[GF_ITEM_WRITING] + ends == 0

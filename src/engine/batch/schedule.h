@@ -104,8 +104,7 @@ typedef struct gf_schedule_item {
     uint64_t number;               /* index in the list; set by GF_DO_ASK or the scheduler */
     gf_item_state state;
     bool failed; /* set by GF_DO_WRITE and GF_DO_RUN */
-    /* A PNG file. GF_DO_OPEN refuses one of more than max_bytes, and with several_parts one of a
-     * single deflate stream. */
+    /* A PNG file. GF_DO_OPEN refuses more than max_bytes, and with several_parts one stream. */
     uint64_t max_bytes;
     bool several_parts;
     gf_format format; /* set by GF_DO_OPEN, ... */

@@ -1,5 +1,4 @@
-/* Threads of a batch of files. The scheduler assigns steps to them; a step is performed without the
- * lock. */
+/* Threads of a batch of files. They perform steps of the scheduler, without the lock. */
 #include "engine/batch/batch.h"
 
 #include <assert.h>
@@ -108,8 +107,7 @@ static void image_drop(gf_batch_image *image) {
     image->places = NULL;
 }
 
-/* Empty an item that is reported, or that the end of the batch has left, for another one. Called
- * with the lock held. */
+/* Empty a reported or abandoned item, for another one. Called with the lock held. */
 static void image_return(batch_run *run, gf_batch_image *image) {
     image_drop(image);
     gf_made_free_results(&image->made);
@@ -413,8 +411,7 @@ static uint32_t workers_start(batch_run *run, uint32_t first, uint32_t count, in
     return started;
 }
 
-/* Start the threads, run the schedule, and wait for its end. Every device needs a driver; other
- * threads are optional. */
+/* Start the threads and run the schedule. Each device needs a driver; others are optional. */
 static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
     gf_schedule *schedule = &run->schedule;
     gf_engine_options options = run->batch->options.engine; /* of the engines of CPU workers */

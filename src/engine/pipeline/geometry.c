@@ -6,8 +6,7 @@
 #include "core/error.h"
 #include "core/result.h"
 
-/* Return the bytes of the output of a strip with up to `pieces` payloads. Sums of 128 bits do not
- * overflow. */
+/* Return the bytes of the output of a strip with up to `pieces` payloads. 128 bits suffice. */
 static gf_u128 geometry_out_bytes(const gf_cut *job, uint32_t pieces) {
     const gf_u128 rows = (gf_u128)job->out_rows * (job->out_stride + job->plan->record);
     if (!job->plan->has_payload)

@@ -21,8 +21,7 @@ static gf_status inputs_fail_changed(const gf_inputs *inputs, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", inputs->name);
 }
 
-/* Count the samples with the nodata value of an input, and leave them out. When the inputs are read
- * again, count again. */
+/* Count the samples with the nodata value of an input, in each reading, and leave them out. */
 static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2], gf_error *error) {
     const gf_format *format = &inputs->format;
     const uint64_t samples = gf_row_samples(format), rows = format->height * format->channels;

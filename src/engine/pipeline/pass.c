@@ -1,6 +1,5 @@
-/* One image through its chosen backend. If the backend fails under auto, the image is read again
- * from the start and computed by another backend, with the same bits. Rows that the consumer
- * already has are dropped. */
+/* One image through its chosen backend. If the backend fails under auto, another one computes the
+ * image from its first row, with the same bits. Rows that the consumer already has are dropped. */
 #include "engine/pipeline/pipeline.h"
 
 #include <inttypes.h>

@@ -75,8 +75,7 @@ void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
 /* Return whether the inputs can be read again. */
 bool gf_inputs_can_restart(const gf_inputs *inputs);
 /* Read the inputs again from their first row: seek in memory, reopen files. Requires
- * gf_inputs_can_restart. Return GF_FAILED for files that have changed since they were first
- * opened. */
+ * gf_inputs_can_restart. Return GF_FAILED for files that have changed since they were opened. */
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
 /* Return GF_FAILED if the files have changed since the inputs `before` were opened. */
 gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error);

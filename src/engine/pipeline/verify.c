@@ -1,6 +1,5 @@
 /* Verification of strips by golden. Golden computes each strip into its own memory, divided into
- * parts of some rows, one per thread. Golden can compute any part, because a part includes its
- * halo. */
+ * parts of some rows, one per thread. A part includes its halo, so golden can compute it alone. */
 #include "engine/pipeline/pipeline.h"
 
 #include <inttypes.h>

@@ -149,8 +149,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
     return status;
 }
 
-/* Check the lists, and arrange those of two inputs as pairs. *pairs: allocated; NULL with one
- * input. */
+/* Check the lists, and arrange two inputs as pairs. *pairs: allocated; NULL with one input. */
 static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
                                     gf_pixels **pairs, gf_error *error) {
     const char *name = job->chain.filter->info.name;

@@ -1,6 +1,5 @@
 /* The run of a job on files, on images in host memory or on images in device memory. Many images
- * of one format in host memory run as one tall image if rows are independent, otherwise one after
- * the other. */
+ * of one format in host memory run as one tall image if rows are independent, otherwise in turn. */
 #include <stdlib.h>
 #include <string.h>
 

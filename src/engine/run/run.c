@@ -337,8 +337,7 @@ typedef struct run_pages {
 } run_pages;
 
 /* Compute the image, or its page, and the result, and write all outputs under temporary names. Add
- * the statistics to those of the pages before: formats, backend and sizes are those of the first
- * one. */
+ * the statistics to those of the pages before; formats, backend and sizes are of the first one. */
 static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
     gf_made *page = task->made;
     gf_made_report_plan(page, task->plan);

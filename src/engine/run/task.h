@@ -26,8 +26,7 @@ typedef struct gf_chain {
     uint64_t item;            /* index in a batch */
 } gf_chain;
 
-/* Resolve the steps of a job. The memory of the job must outlive the chain. Close it, also after a
- * failure. */
+/* Resolve the steps of a job, which must outlive the chain. Close it, also after a failure. */
 gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error);
 /* Resolve the steps of a job, and check its inputs and outputs in files. */
 gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *error);
@@ -68,10 +67,9 @@ typedef struct gf_task {
     gf_page_place *place; /* where the page is found; NULL: from the first page */
     gf_inputs inputs;
     gf_plan *plan;
-    gf_format stored;        /* of the image file, whose type may differ from plan->out; width 0:
-                              * there is no image file */
-    bool more_pages;         /* with GF_ALL_PAGES, other pages follow */
-    gf_sink *sink;           /* NULL: no image is produced */
+    gf_format stored; /* of the image file; width 0: none. Its type may differ from plan->out */
+    bool more_pages;  /* with GF_ALL_PAGES, other pages follow */
+    gf_sink *sink;    /* NULL: no image is produced */
     gf_sample_sink *samples; /* NULL: no sample file */
     bool with_metadata;      /* copy the input's metadata to the output */
     gf_metadata stripped;    /* without items: what the output receives otherwise */
@@ -87,8 +85,7 @@ typedef struct gf_task {
     double began;
 } gf_task;
 
-/* Create a task; finish it with gf_task_end. Its time includes a backend start that has not been
- * reported yet. */
+/* Create a task; end it with gf_task_end. Its time includes an unreported start of a backend. */
 gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made);
 /* Close and free everything that is open, and zero the task. A zero task is allowed. */
 void gf_task_end(gf_task *task);
@@ -100,8 +97,7 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error);
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
 /* Report what is known about the input: its bytes, pages and remarks. */
 void gf_task_report_input(const gf_task *task);
-/* Add the format of the image file to the report, and whether it stores fewer bits per sample than
- * the input. */
+/* Report the format of the image file, and whether it has fewer bits per sample than the input. */
 void gf_task_report_stored(const gf_task *task);
 /* Adapt the metadata to the output, and fail if an item is damaged. The loss of a colour profile,
  * for example, changes the appearance of the picture. Call again when more has been read. */
@@ -124,8 +120,7 @@ gf_status gf_task_open_outputs(gf_task *task, gf_error *error);
 gf_status gf_task_open_samples(gf_task *task, gf_error *error);
 /* Finish the sink, or its page, and report what it has counted and omitted. */
 gf_status gf_task_finish_sink(gf_task *task, gf_error *error);
-/* Call options->ready, which may add an output of the caller, then rename all outputs. Free the
- * results on failure. */
+/* Call options->ready, which may add an output, then rename all. Free the results on failure. */
 gf_status gf_task_publish(gf_task *task, gf_error *error);
 
 /* Reject an output in memory that shares bytes with an input; both are checked. */

@@ -278,8 +278,7 @@ bool gf_inflate_find(const gf_inflate_finder *finder, const unsigned char *data,
 
 enum { INVALID_ENTRY = GF_ENTRY_STOP | 1 << 16 };
 
-/* A code: the symbols ordered by the length of their codewords, and the codewords, first bit
- * lowest. */
+/* A code: the symbols by the length of their codewords, and the codewords, first bit lowest. */
 typedef struct sorted_code {
     uint32_t count, max;          /* number of codewords; their maximum length */
     uint32_t first[MAX_BITS + 2]; /* index of the first codeword of each length */
@@ -356,8 +355,7 @@ static uint32_t table_build(uint32_t *table, uint32_t table_bits, const uint8_t 
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* A short block is decoded without packed entries: packing an entry takes as long as up to a byte
- * of output. */
+/* Short blocks are decoded without packed entries: packing one takes as long as up to a byte. */
 enum { PACK_AFTER = 4 /* entries per byte */ };
 
 void gf_inflate_start(gf_inflate *inflate, gf_isa isa) {
@@ -573,8 +571,7 @@ static bool inflate_ended(const gf_inflate *inflate) {
     return inflate->last && !inflate->in_block;
 }
 
-/* Decode up to a place where decode_pair can continue. Return false with the result if the stream
- * ends before. */
+/* Decode up to where decode_pair can continue. Return false and the result if the stream ends. */
 static bool inflate_prepare_pair(gf_inflate *inflate, gf_inflate_out *out,
                                  gf_inflate_result *result) {
     for (*result = GF_INFLATE_VALID; !inflate_ended(inflate);) {

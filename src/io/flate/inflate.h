@@ -14,8 +14,7 @@ enum {
     GF_INFLATE_LOOKAHEAD = 320,
     /* Free elements that decoding needs: a match, and the excess of its last vector. */
     GF_INFLATE_RESERVE = 258 + 64,
-    /* Index bits of the literals: of one stream, and of two decoded alternately, whose tables and
-     * windows share the cache. */
+    /* Index bits of the literals: of one stream, and of two, whose tables share the cache. */
     GF_INFLATE_LITERAL_BITS = 12,
     GF_INFLATE_PAIR_BITS = 10,
     GF_INFLATE_DISTANCE_BITS = 9
@@ -139,8 +138,7 @@ void gf_inflate_set_input(gf_inflate *inflate, const unsigned char *in, unsigned
 /* Return the byte with the next unused bit, and store the bit in it. */
 const unsigned char *gf_inflate_position(const gf_inflate *inflate, unsigned *bit);
 /* Decode up to the end of the current block, or of the next block if none has been started. After
- * NEEDS_INPUT and NEEDS_OUTPUT the call can be repeated. After an error, all symbols before it have
- * been output. */
+ * NEEDS_INPUT and NEEDS_OUTPUT the call can be repeated. All symbols before an error are output. */
 gf_inflate_result gf_inflate_run(gf_inflate *inflate, gf_inflate_out *out);
 /* Decode `count` streams, 1 or 2, each up to the end of its last block. The input must be final and
  * the output bytes. Two streams take 0.6 to 0.75 times as long as one after the other. results[i]

@@ -97,8 +97,7 @@ gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *d
                               gf_error *error);
 /* Fail for damaged data. what: the damage; NULL: that of the stream. An error in a later chunk is
  * reported instead: damage that a CRC detects makes the data undecodable at a place that depends on
- * chance. The rest of a pipe is not read, and an error in it that has been found by chance is not
- * reported. */
+ * chance. The rest of a pipe is not read; an error found in it by chance is not reported. */
 gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *error);
 /* After the last row: check the end of the stream and read the rest of the IDAT chunks. The input
  * is then at the header of the next chunk. */

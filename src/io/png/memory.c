@@ -1,5 +1,4 @@
-/* PNG files in memory: the simple ones are scanned for a decoder on a device; all can be decoded
- * here. */
+/* PNG files in memory: scans of simple ones for a decoder on a device, and a source of all. */
 #include <isa-l/crc.h>
 #include <stdatomic.h>
 #include <string.h>

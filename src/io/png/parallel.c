@@ -48,8 +48,8 @@ enum {
     ALLOWANCE_BYTES = 8 << 20,
     PART = 4,
     STORED_PART = 32,
-    /* Output bytes that take as long to decode as searching a byte, and as building the tables of a
-     * block. */
+    /* Output bytes that take as long to decode as searching a byte, and as the tables of a block.
+     */
     SEARCHED_BYTES = 8,
     BLOCK_BYTES = 1 << 10,
     MANY_BLOCKS = 64,     /* in a segment */
@@ -458,8 +458,7 @@ static bool schedule_may_search(const gf_png_parallel *p) {
     return p->ratio > 16 && p->ratio <= 16 * MAX_RATIO && schedule_may_try(p);
 }
 
-/* The end of a segment may be decoded only if the next one is loaded: its last block continues
- * there. */
+/* A segment may be decoded only if the next one is loaded: its last block continues there. */
 static bool schedule_can_decode(const gf_png_parallel *p, uint64_t k) {
     return k + (p->loaded_all ? 0 : 1) < p->loaded;
 }
@@ -503,8 +502,7 @@ static bool schedule_can_link(const gf_png_parallel *p) {
             (!s->exact || p->needs_history || !schedule_may_try(p)));
 }
 
-/* Return the next step, or NULL, and its segment. block: the last one that the thread unfiltered.
- */
+/* Return the next step, or NULL, and its segment. block: that the thread unfiltered last. */
 static step *schedule_find(const gf_png_parallel *p, uint32_t block, segment **s) {
     *s = schedule_find_block(p, block);
     if (*s)
@@ -520,8 +518,7 @@ static step *schedule_find(const gf_png_parallel *p, uint32_t block, segment **s
     return schedule_can_decode(p, p->taken) && may_decode ? step_decode : NULL;
 }
 
-/* Release the lock. Wake a thread if there is a step for it: threads that are woken in vain delay
- * the others. */
+/* Release the lock. Wake a thread if it has a step: those woken in vain delay the others. */
 static void schedule_unlock(gf_png_parallel *p) {
     segment *s;
     if (p->polling)
@@ -593,8 +590,7 @@ static void step_link(gf_png_parallel *p, segment *s) {
 }
 
 /* Read the input of a segment and, behind it, the first bytes of the next one. A segment ends
- * after up to `group` chunks that end with an empty stored block, or after the expected size if
- * there is no such chunk. */
+ * after up to `group` chunks that end with an empty stored block, or after the expected size. */
 static void step_load(gf_png_parallel *p, segment *s) {
     const size_t min = p->size.min, max = p->size.max;
     const size_t min_sync = min / 16 + 4; /* from such a block to the next */
@@ -727,8 +723,7 @@ void gf_png_parallel_announce(gf_png_parallel *p, unsigned char *to, size_t stri
     schedule_unlock(p);
 }
 
-/* Wait, or take steps, until the current segment has output. Return it, or NULL at the end of the
- * stream. */
+/* Wait, or take steps, until the current segment has output. Return it; NULL: the stream ends. */
 static segment *rows_await(gf_png_parallel *p) {
     gf_png_stream *stream = p->stream;
     uint32_t block = 0;

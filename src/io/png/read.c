@@ -1,8 +1,7 @@
 /* PNG decoder. libpng reads the header and the metadata. It also reads the rows of interlaced
  * images and of streams that io/png/inflate.c does not support; all other rows are decompressed
  * there and unfiltered by io/strip/row_filter_simd.c. Samples are expanded in this file. Metadata
- * is copied as bytes, unparsed. "Differences from libpng" in docs/design-files.md lists the files
- * read differently. */
+ * is copied as bytes. "Differences from libpng" in docs/design-files.md lists other results. */
 #include <inttypes.h>
 #include <png.h>
 #include <setjmp.h>
@@ -151,8 +150,7 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
     png_source *source = png_get_error_ptr(png);
     const bool idat = strncmp(message, "IDAT", 4) == 0;
     /* The pixels are correct: an image with an alpha channel ignores tRNS, and only the low bits of
-     * an out-of-range key count. A duplicate, and a tRNS before PLTE or after the pixels, is intact
-     * and ignored by decoders. */
+     * an out-of-range key count. Decoders ignore a duplicate, and tRNS before PLTE or too late. */
     const bool harmless = strstr(message, "with alpha") || strstr(message, "out-of-range") ||
                           strstr(message, "duplicate") || strstr(message, "out of place");
     if (strncmp(message, "tRNS", 4) == 0 && !harmless)
