@@ -38,15 +38,14 @@ typedef struct gf_cut {
 
 /* Strip geometry requested by a backend. */
 typedef struct gf_strip_request {
-    bool whole_image;      /* the whole image is one strip */
-    uint64_t bytes;        /* approximate input bytes per strip */
-    uint32_t halos;        /* minimum input rows of a strip, as a multiple of its halo. Halved down
-                            * to 1 while the strips exceed max */
-    uint64_t max;          /* maximum bytes of all strips when raised */
-    uint64_t extra;        /* bytes allocated in addition to the strips */
-    uint32_t slots;        /* number of slots */
-    bool fits_source;      /* fit the strips to the rows that the source decodes together */
-    uint32_t pieces;       /* maximum payloads per strip, before gf_payload_pieces limits them */
+    bool whole_image; /* the whole image is one strip */
+    uint64_t bytes;   /* approximate input bytes per strip */
+    uint32_t halos;   /* minimum input rows in halos; halved down to 1 while strips exceed max */
+    uint64_t max;     /* maximum bytes of all strips when raised */
+    uint64_t extra;   /* bytes allocated in addition to the strips */
+    uint32_t slots;   /* number of slots */
+    bool fits_source; /* fit the strips to the rows that the source decodes together */
+    uint32_t pieces;  /* maximum payloads per strip, before gf_payload_pieces limits them */
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
 } gf_strip_request;
 
@@ -123,8 +122,7 @@ typedef struct gf_device_encoding {
     uint64_t count;
     const gf_pixels *in;
     gf_buffer *out;
-    uint64_t *largest; /* receives, for each image, the number of samples with the maximum value,
-                        * alpha excluded; NULL: not counted */
+    uint64_t *largest; /* receives counts of maximum samples, alpha excluded; NULL: not counted */
     uint32_t threads;  /* of the CPU, for parts with LZ77 matches */
     gf_cuda_stream stream;
 } gf_device_encoding;
@@ -181,8 +179,7 @@ typedef struct gf_backend {
     void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
     /* Merge all states of this image into *state, which is empty. Called after the last wait. */
     gf_status (*collect)(void *run, void *state, gf_error *error);
-    /* Wait for all submitted work. Then free the run and the buffers of the slots, or keep the
-     * buffers for the next image. */
+    /* Wait for submitted work. Free the run and the buffers, or keep these for the next image. */
     void (*end)(void *run, gf_slot *slots);
     /* For images in device memory. NULL: images must be in host memory. */
     const gf_job_functions *jobs;
@@ -215,8 +212,7 @@ static inline gf_range gf_cut_output(const gf_cut *job) {
     return (gf_range){job->first, job->end ? job->end : gf_plan_rows(job->plan)};
 }
 
-/* Return part `part` of `parts` of the rows of a strip, as a strip with the input rows that they
- * need and the same state and payload. */
+/* Return a part of the rows of a strip as a strip with their inputs and the same state. */
 gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts);
 
 /* Compute a part of a strip with the filter's CPU function, or with golden if there is none. */
@@ -244,8 +240,7 @@ uint64_t gf_strips_before(const gf_cut *job, uint64_t k);
 /* Allocate n aligned blocks of `bytes` bytes; 0 bytes are valid. Return NULL if out of memory. */
 void *gf_aligned_alloc(size_t n, size_t bytes);
 
-/* Return the size in bytes of one payload if the rows of a strip are divided equally among `pieces`
- * payloads; 0 for a filter without payloads. */
+/* Return the bytes of one of `pieces` equal payloads of a strip; 0: the filter has none. */
 size_t gf_payload_stride(const gf_cut *job, uint32_t pieces);
 
 /* Allocate host memory for the slots of a job, with payload_pieces payloads per slot. */

@@ -65,8 +65,7 @@ uint64_t gf_strips_before(const gf_cut *job, uint64_t k) {
     const uint64_t slots = job->slots, start = k - k % slots;
     if (k < slots)
         return 0;
-    /* The strip in this slot, and those with rows at the place of strip k, if the ring was started
-     * again between them and strip k. */
+    /* The strip in this slot and, if the ring was started again since, those at strip k's place. */
     uint64_t before = k - slots + 1;
     const uint64_t last = strips_ring_start(job, k - slots), now = strips_ring_start(job, k);
     const uint64_t end = strips_needs(job, k).end - now;

@@ -42,14 +42,12 @@ struct gf_plan {
     /* Row map. Output row y reads input rows y - before to y + after, clipped at the edges, or, for
      * a plan with an image of another height, rows[y]. Neither bound decreases from row to row,
      * each range has rows, and together they have all rows of the input: a source decodes them
-     * anyway. Without an output image, rows are those of the input. Only gf_map functions read it.
-     */
+     * anyway. Without an output image, rows are those of the input. gf_map functions read it. */
     uint64_t before, after;
     const gf_range *rows;
     uint32_t record;      /* size of a row's record in bytes, a multiple of 8 */
     uint64_t state_bytes; /* size of a state; 0: none */
-    /* The parts of a strip, as the CPU function divides it, update disjoint regions of the state:
-     * all threads share one state. */
+    /* The parts of a strip on the CPU update disjoint regions of a state that all threads share. */
     bool disjoint;
     /* true: one state passes through the strips in image order. false: there may be several states,
      * merged at the end. An ordered state is divided into independent shares for the columns of
@@ -62,8 +60,7 @@ struct gf_plan {
     void *constants;
     size_t constant_bytes;
     void *owned;            /* all tables of the plan, in one block that gf_plan_free frees */
-    gf_plan *measure_first; /* plan of the filter that measures the whole image first; NULL: none.
-                             * See gf_plan_measure_first */
+    gf_plan *measure_first; /* of the filter that measures the whole image first; NULL: none */
     uint64_t golden_bytes;  /* maximum memory of the golden function, in bytes */
     uint64_t result_bytes;  /* host memory of the measure, in bytes */
     double cost;            /* estimated nanoseconds per input sample on one CPU core */
@@ -110,8 +107,7 @@ static inline void *gf_record(const gf_plan *plan, const gf_strip *strip, uint64
 /* Compute part `part` of `parts` of strip->out on a CPU. Several threads share a strip; the
  * function decides whether to divide it by rows or by columns. Each thread has its own state,
  * except that all parts share one state if the plan is ordered or disjoint. Each part has its own
- * payload: in ascending order of parts, the payloads are in image order. No part has more than
- * 1/parts of the rows, rounded up. */
+ * payload, in image order. No part has more than 1/parts of the rows, rounded up. */
 typedef void gf_cpu_function(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                              uint32_t parts, void *scratch);
 
@@ -137,8 +133,7 @@ typedef struct gf_queue {
 
 /* CUDA implementation: the same computation on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
-    /* Return the bytes of device scratch memory for a strip of up to in_rows input rows, on the
-     * current device. NULL: none. */
+    /* Return the scratch bytes on the current device for up to in_rows input rows. NULL: none. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
     /* Queue the kernels, on a stream of the current device. Unless the plan is ordered, other
      * strips may update the same state concurrently. */
@@ -173,8 +168,7 @@ typedef struct gf_payload_format {
     /* Return the actual size in bytes of a payload, from its header. */
     size_t (*used)(const gf_plan *plan, const void *head);
     /* Compare the payloads of some rows with those of golden. Both may be divided into different
-     * pieces. Return true if they differ, and describe the first difference in `where`. `got` is
-     * untrusted: validate every value in it. */
+     * pieces. Return true and describe the first difference in `where`. `got` is untrusted. */
     bool (*differ)(const gf_plan *plan, uint64_t rows, const gf_payloads *golden,
                    const gf_payloads *got, char *where, size_t size);
     /* Describe the extracted samples for their file. */
@@ -183,8 +177,7 @@ typedef struct gf_payload_format {
 
 /* Conversion of states, records and payloads into a result. Runs on the host, in one thread. */
 typedef struct gf_measure {
-    /* Merge another state into *state, exactly, in any order. Zero bytes are an empty state. NULL
-     * if the filter has no state. */
+    /* Merge another state into *state, exactly, in any order. Zero bytes: empty. NULL: no state. */
     void (*merge)(const gf_plan *plan, void *state, const void *other);
     /* Allocate the measure's data for one image. Store NULL in *data on failure. */
     gf_status (*open)(const gf_plan *plan, const gf_measure_options *options, void **data,
@@ -217,8 +210,7 @@ struct gf_filter {
     /* Complete the plan, usually its constants, from the data of the measure of
      * plan->measure_first. Pointers must not change. NULL: no plan of the filter has it. */
     gf_status (*refine)(gf_plan *plan, const void *data, gf_error *error);
-    /* Reference implementation: scalar, one thread. The golden backend passes it the whole image;
-     * --verify passes it strips. */
+    /* Scalar reference, in one thread, of whole images (golden) or of strips (--verify). */
     gf_status (*golden)(const gf_plan *plan, const gf_strip *strip, gf_error *error);
     gf_filter_cpu cpu;
     const gf_measure *measure;        /* NULL for a filter without a result */

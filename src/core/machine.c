@@ -40,8 +40,7 @@ gf_isa gf_isa_best(void) {
     return isa;
 }
 
-/* Return the number in a file of a control group; UINT64_MAX for "max", -1 and no file. *second:
- * the next number in the file, or 0. */
+/* Return a number from a file; UINT64_MAX: "max", -1 or no file. *second: the next one, or 0. */
 static uint64_t group_number(const char *directory, const char *name, uint64_t *second) {
     char path[4 * PATH_MAX], text[64], *end;
     (void)snprintf(path, sizeof path, "%s/%s", directory, name);

@@ -58,8 +58,7 @@ typedef struct gf_group_limits {
 gf_group_limits gf_group_limits_read(const char *root);
 
 /* Allocate memory that starts at a page, in large pages if it fills one and the kernel has some:
- * rows of tiles are far apart, each in another small page. Free it with free. NULL: out of memory.
- */
+ * rows of tiles are far apart, each in another small page. Free it with free. NULL: no memory. */
 void *gf_alloc_pages(size_t bytes);
 
 #define GF_MAX_DEVICES 16

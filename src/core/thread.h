@@ -1,5 +1,4 @@
-/* Threads of the library: signal masks, busy times, the floating-point environment, and thread
- * pools that run numbered tasks. */
+/* Threads: signal masks, busy times, the floating-point environment, and pools that run tasks. */
 #ifndef GF_THREAD_H
 #define GF_THREAD_H
 
@@ -71,8 +70,7 @@ typedef struct gf_work {
 gf_status gf_pool_open(uint32_t threads, gf_pool **pool, gf_error *error);
 /* Finish all submitted work, then end the threads. NULL is allowed. */
 void gf_pool_close(gf_pool *pool);
-/* Queue work. Work items start in the order of submission and may overlap. If no thread can be
- * started, run the work before returning. */
+/* Queue work. Items start in order and may overlap. If no thread can be started, run it at once. */
 void gf_pool_submit(gf_pool *pool, gf_work *work);
 /* Wait until all tasks of the work are done. */
 void gf_pool_wait(gf_pool *pool, gf_work *work);

@@ -45,8 +45,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, gf_starte
 /* Record a failure of a backend: after GF_NO_BACKEND from CUDA, CUDA is not used again. */
 void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error);
 
-/* Record a failure of *on. Return whether another backend may continue: under auto, store the cpu
- * backend in *on and the failure in `reason`. */
+/* Record a failure of *on. Under auto, replace it by cpu, store the reason, and return true. */
 bool gf_engine_fall_back(gf_engine *engine, gf_started *on, char reason[GF_REASON_BYTES],
                          const gf_error *error);
 
@@ -56,8 +55,7 @@ void gf_engine_format_reason(char reason[GF_REASON_BYTES], const gf_error *error
 /* In tests: decode PNG files on the device even if the CPU is expected to be faster. */
 extern bool gf_device_decodes_always;
 
-/* Return the backend for images in device memory; start it if necessary. Return GF_USAGE for an
- * engine of another backend. */
+/* Start the backend for images in device memory. Return GF_USAGE for an engine of another one. */
 gf_status gf_engine_device(gf_engine *engine, gf_started *on, gf_error *error);
 
 /* Machine properties in the cost model of auto. */

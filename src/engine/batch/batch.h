@@ -1,5 +1,4 @@
-/* A batch of files: what all its items share, its threads and devices, and its PNG files, which a
- * device decodes, filters and encodes. */
+/* A batch of files: what its items share, its threads and devices, and PNG files on devices. */
 #ifndef GF_BATCH_H
 #define GF_BATCH_H
 
@@ -84,8 +83,8 @@ uint64_t gf_batch_png_bytes(const gf_task *task);
 /* Upload the data of a file that was read, which is overwritten. Close the file of the task, and
  * add the metadata after its pixels to the task. Fail if its CRCs are not correct. */
 gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const gf_buffer *host);
-/* Decode a group in memory of one engine: set base.computed of each file, false if only the CPU can
- * decode it. stream: of the engine. */
+/* Decode a group in the memory and on the stream of an engine. Set base.computed of each file;
+ * false: only the CPU can decode it. */
 gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch_image *group,
                               void *stream, gf_error *error);
 /* Filter and encode the images that are decoded. */

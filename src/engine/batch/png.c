@@ -1,5 +1,4 @@
-/* PNG files that a device decodes, filters and encodes: reading, one group of images, writing. Only
- * file bytes cross the bus. */
+/* PNG files that a device decodes, filters and encodes: only file bytes cross the bus. */
 #include "engine/batch/batch.h"
 
 #include <stdio.h>
@@ -93,8 +92,7 @@ gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const 
     image->file.data = data;
     if (!places || gf_memory_source(in, file, gf_row_bytes(in), &held, NULL))
         return GF_FAILED;
-    /* Close the file of the task, and add the metadata after its pixels to the task. Its rows are
-     * not read: a device decodes them. */
+    /* Close the file, whose rows are not read here, and add the metadata after its pixels. */
     gf_inputs_replace(&task->inputs, held);
     held->bytes = scan->end;
     if ((task->with_metadata && gf_png_scan_late(file, scan, held, task->inputs.name, NULL)) ||

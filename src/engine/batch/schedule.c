@@ -267,8 +267,7 @@ static gf_schedule_driver *schedule_find_driver(gf_schedule *schedule, const gf_
     return NULL;
 }
 
-/* Decide what to do with an opened PNG file: upload it to memory that is reserved for it, or run it
- * on its own; GF_DO_NOTHING: it must wait. */
+/* Reserve memory to upload an opened PNG file, or refuse it; GF_DO_NOTHING: it must wait. */
 static gf_event schedule_place(gf_schedule *schedule, gf_schedule_item *item) {
     const uint64_t bytes = item->bytes;
     if (!schedule_reads_png(schedule) || (!schedule->starting && bytes > schedule->engine_bytes))
@@ -339,8 +338,7 @@ static bool schedule_serve_coder(gf_schedule *schedule, gf_schedule_worker *work
 
 /* ---- drivers --------------------------------------------------------------------------------- */
 
-/* Return whether an additional engine has work: more items run on their own, or wait to, than there
- * are engines, or PNG files wait. */
+/* Return whether PNG files wait, or more items than engines run on their own or wait to do so. */
 static bool schedule_needs_engine(const gf_schedule *schedule) {
     const uint64_t engines = schedule_engines(schedule);
     const uint64_t *counts = schedule->counts;

@@ -295,8 +295,7 @@ static gf_event worker_allocate(batch_worker *worker, gf_batch_image *image) {
     return status ? GF_IS_REFUSED : GF_IS_DONE;
 }
 
-/* Decode the group of a driver, or filter and encode it. If that fails, its files run on their own,
- * and each reports its own error. */
+/* Decode, or filter and encode, a group. After a failure, each file runs and fails on its own. */
 static gf_event worker_compute(batch_worker *worker, gf_batch_image *image) {
     const gf_file_batch *batch = worker->run->batch;
     const gf_schedule_driver *driver = worker_driver(worker);

@@ -32,8 +32,7 @@ static uint64_t geometry_out_rows(const gf_plan *plan, uint64_t rows) {
     return ratio < 1 ? (uint64_t)((double)rows * ratio) : rows;
 }
 
-/* Return the memory of golden for one strip: its output, and its own memory for each part, with
- * additional rows for the halos of the parts. */
+/* Return the memory of golden for one strip: its output, and rows and halos of each part. */
 static gf_u128 geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
     const gf_u128 row = job->plan->golden_bytes / gf_plan_rows(job->plan) + 1;
     const gf_u128 rows = job->out_rows + parts * (geometry_halo(job) + 2);

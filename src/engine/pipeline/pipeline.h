@@ -134,14 +134,12 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
 /* Choose strip height and number of slots as the backend requests, within max_memory. */
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error);
 
-/* Reduce the number of slots or the strip height after the backend ran out of memory. Return false
- * if neither can be reduced. */
+/* Reduce slots or strip height after the backend ran out of memory. Return false if impossible. */
 bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
 
 /* ---- comparison with golden (verify.c) ------------------------------------------------------- */
 
-/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields from
- * next to threads; the others are 0. */
+/* Consumer that verifies and forwards strips. The caller sets the fields from next to threads. */
 typedef struct gf_verifier {
     gf_consumer base;
     gf_consumer *next;           /* receives the verified strips */
@@ -206,9 +204,8 @@ typedef struct gf_delivery {
     gf_sink *sink;             /* NULL: no image is produced */
     const gf_watch *watch;     /* NULL: none */
     gf_report *report;         /* receives the time spent here, as encoding time */
-    uint64_t next; /* row after the last one received. Earlier rows are dropped: they recur
-                    * if the image is read again after a failure */
-    bool digests;  /* compute a digest of the rows written to the sink */
+    uint64_t next;             /* row to receive; earlier ones recur if another backend continues */
+    bool digests;              /* compute a digest of the rows written to the sink */
     uint64_t digest;
 } gf_delivery;
 

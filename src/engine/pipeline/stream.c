@@ -266,8 +266,7 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
                                  .device_error = stream.device_error};
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
-    /* The consumer reports encoding. The time of sources with threads is unknown after a failure.
-     */
+    /* The consumer reports encoding. A failure leaves the time of sources with threads unknown. */
     for (uint32_t i = 0; i < inputs->count && (!status || stream.by_backend); i++)
         if (!status || !inputs->sources[i]->threads)
             gf_busy_add(&report->busy[GF_DECODING],

@@ -1,5 +1,4 @@
-/* Images in device memory: checks of arguments, jobs kept by an engine, results. The backend queues
- * the work (gf_job_functions). */
+/* Images in device memory: checks, jobs kept by an engine, results. The backend queues the work. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,8 +108,7 @@ static bool device_follows(const gf_plan *plan, const gf_pixels *in, const gf_ou
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Check the memory of all images and queue them. Append the measurements of each launch to
- * *results, unless it is NULL. */
+/* Check and queue images. results: to append the measurements of each launch to; NULL: dropped. */
 static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixels *in,
                               const gf_out_pixels *out, void *stream, gf_device_results *results,
                               gf_error *error) {

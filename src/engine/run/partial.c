@@ -195,8 +195,7 @@ void gf_rows_file_close(gf_rows_file *file) {
 
 /* ---- running a range ------------------------------------------------------------------------- */
 
-/* Pass the contents of a partial result to an open measure of the same plan, as a stream does. It
- * must cover all rows of the image. */
+/* Pass a partial result, of all rows, to an open measure of the same plan, as a stream does. */
 static gf_status partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
                                  gf_error *error) {
     const gf_partial_head *head = &partial->head;

@@ -90,8 +90,7 @@ gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made);
 /* Close and free everything that is open, and zero the task. A zero task is allowed. */
 void gf_task_end(gf_task *task);
 
-/* Open the input files of the filter and create the plan. Without an engine, only the chain and
- * threads of the task must be set. */
+/* Open the inputs and create the plan. Without an engine, set only the chain and the threads. */
 gf_status gf_task_open_files(gf_task *task, gf_error *error);
 /* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
@@ -108,11 +107,9 @@ gf_status gf_task_refine(gf_task *task, gf_error *error);
 /* Open the measure, if there is one. Reserve task memory for the result, and half of the remainder
  * for buffered samples; the strips have the rest. */
 gf_status gf_task_open_measure(gf_task *task, gf_error *error);
-/* Return the pass over the image of a task, or over another plan of it, into a delivery whose plan,
- * measure, data and sink are set. */
+/* Return the pass over an image into a delivery whose plan, measure, data and sink are set. */
 gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery);
-/* Complete the sample file and the result of the measure, if there is one. The result takes
- * ownership of plan and data. */
+/* Complete the sample file and the result, if there are any. The result takes plan and data. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
 /* Open the sink and the sample file, or only the sample file, if there are any. */

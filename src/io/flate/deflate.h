@@ -105,8 +105,7 @@ bool gf_deflate_has_repeats(const gf_deflate_simd *simd, const unsigned char *sr
 /* Plan a block of n <= GF_DEFLATE_BLOCK bytes with runs. */
 void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
                           gf_deflate_plan *plan);
-/* Plan a block with matches. Matches do not reference bytes before src. The distances pixel and row
- * are tried at each position. */
+/* Plan a block with matches within it. The distances pixel and row are tried at each position. */
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
                              gf_deflate_hash *hash, gf_deflate_plan *plan);
 /* Return the maximum number of bytes that gf_deflate_write overwrites for a block of n bytes. */

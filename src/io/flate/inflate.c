@@ -37,8 +37,7 @@ static inline uint32_t header_read_bits(bit_reader *reader, uint32_t n) {
     return value;
 }
 
-/* Return true if zlib accepts a code with counts[n] codewords of n bits: a complete code, a single
- * codeword of one bit, or no codeword. */
+/* Return true if zlib accepts counts[n] codewords of n bits: complete, one of 1 bit, or none. */
 static bool header_code_is_valid(const uint32_t counts[MAX_BITS + 1]) {
     uint32_t total = 0, kraft = 0;
     for (uint32_t bits = 1; bits <= MAX_BITS; bits++) {

@@ -157,8 +157,7 @@ typedef struct gf_inflate_simd {
     /* Decode two streams with packed literals, to bytes, until one of them stops. */
     void (*decode_pair)(gf_inflate *const inflate[2], gf_inflate_out *const out[2],
                         gf_inflate_result results[2]);
-    /* Convert 16-bit elements to bytes, each by table[element]. table[0] to table[255] are 0 to
-     * 255. `to` may be `elements`. */
+    /* Convert 16-bit elements by a table, whose first 256 are 0 to 255. `to` may be `elements`. */
     void (*resolve)(unsigned char *to, const unsigned char *elements, size_t count,
                     const unsigned char *table);
 } gf_inflate_simd;

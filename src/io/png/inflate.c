@@ -80,8 +80,7 @@ gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *
     return gf_return_error(&stream->unread, error);
 }
 
-/* Keep the unused input and fill the buffer as far as data is available. An error is reported when
- * the decoder has used all data before it. */
+/* Keep the unused input and fill the buffer. An error is reported after all data before it. */
 static void inflate_read_more(gf_png_inflate *rows) {
     unsigned bit;
     const unsigned char *at = gf_inflate_position(&rows->inflate, &bit);

@@ -99,8 +99,7 @@ gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *d
  * reported instead: damage that a CRC detects makes the data undecodable at a place that depends on
  * chance. The rest of a pipe is not read; an error found in it by chance is not reported. */
 gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *error);
-/* After the last row: check the end of the stream and read the rest of the IDAT chunks. The input
- * is then at the header of the next chunk. */
+/* After the last row: check the end of the stream, and read up to the header of the next chunk. */
 gf_status gf_png_inflate_finish(gf_png_inflate *rows, gf_error *error);
 /* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
@@ -124,8 +123,7 @@ void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size
 void gf_png_parallel_rows(gf_png_parallel *parallel, uint64_t max, gf_png_rows *rows);
 /* Decode the rest of the stream. Return its bytes, or any number above max if there are more. */
 size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max);
-/* End the threads. The input can then be read by the caller; rows that have not been returned are
- * lost. parallel may be NULL, here and below. */
+/* End the threads, which release the input and lose unreturned rows. parallel may be NULL. */
 void gf_png_parallel_stop(gf_png_parallel *parallel);
 void gf_png_parallel_close(gf_png_parallel *parallel);
 

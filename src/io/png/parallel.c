@@ -48,8 +48,7 @@ enum {
     ALLOWANCE_BYTES = 8 << 20,
     PART = 4,
     STORED_PART = 32,
-    /* Output bytes that take as long to decode as searching a byte, and as the tables of a block.
-     */
+    /* Output bytes that take as long as searching a byte, and as the tables of a block. */
     SEARCHED_BYTES = 8,
     BLOCK_BYTES = 1 << 10,
     MANY_BLOCKS = 64,     /* in a segment */
@@ -64,8 +63,7 @@ enum {
     MAX_ROW_BYTES = 1 << 20
 };
 
-/* A step takes 30 us or more, and waking a thread 10 us, more in a virtual machine: one idle thread
- * polls for this time before it waits. */
+/* An idle thread polls first: waking it takes 10 us, more in virtual machines, and a step 30 us. */
 #define POLL_SECONDS 5e-5
 
 /* Sizes that follow from the image, in bytes. */

@@ -463,8 +463,7 @@ static void png_read_layout(png_source *source) {
     }
 }
 
-/* Read the zlib header to choose the decoder, and initialise it. The limit on pixels has been
- * checked before rows are allocated. */
+/* Choose the decoder by the zlib header, and initialise it. The limit on pixels was checked. */
 static gf_status png_start_pixels(png_source *source, gf_error *error) {
     const size_t row_bytes = source->layout.row_bytes;
     unsigned char head[2];
@@ -515,8 +514,7 @@ static gf_status png_open_image(png_source *source, gf_error *error) {
     if (status)
         return status;
     png_read_layout(source);
-    /* Palettes become RGB or RGBA, a transparent colour adds an alpha channel, 16-bit samples are
-     * kept, and smaller ones become u8. */
+    /* Palettes become RGB or RGBA, a transparent colour adds alpha, samples become u8 or u16. */
     *format = (gf_format){.width = layout->width,
                           .height = png_get_image_height(source->png, source->info),
                           .channels = layout->indexed ? 3u + layout->has_alpha

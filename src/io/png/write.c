@@ -64,8 +64,7 @@ void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]) {
     gf_put_big32(head + DATA + DATA_BYTES, crc32_gzip_refl(0, head + DATA - 4, 4 + DATA_BYTES));
 }
 
-/* Write an IDAT chunk around its data: 8 bytes before and 4 bytes after are overwritten. crc: of
- * the chunk type and the data. */
+/* Write an IDAT chunk over 8 bytes before its data and 4 after it. crc: of type and data. */
 static gf_status idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                             gf_error *error) {
     gf_put_big32(data - 8, (uint32_t)size);
