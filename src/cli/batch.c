@@ -154,7 +154,7 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
         status = gf_cli_gather(run->info->name, run->line, inputs, error);
     run->progress.failed = inputs->failed;
     if (!status && options->out_dir)
-        status = gf_cli_outputs_name(run->line, inputs, error);
+        status = gf_cli_outputs_name(inputs, error);
     if (!status && options->out_dir && !options->files.dry_run)
         status = gf_cli_directories_make(&run->directories, options->out_dir,
                                          strlen(options->out_dir), error);

@@ -195,7 +195,7 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
 /* Name an output for each input by --out-dir, --name and --format. GF_USAGE if two inputs have the
  * same output, also through symbolic links; if an output would replace the input of another; with
  * --resume, if an output is its own input. */
-gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf_error *error);
+gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, gf_error *error);
 
 /* Return whether the output of an input is newer than it, and not empty, as a power failure may
  * leave it. */

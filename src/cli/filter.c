@@ -148,13 +148,12 @@ static bool filter_on_progress(void *context, const gf_progress *now) {
 
 static gf_status filter_compute(gf_cli_job *job, gf_outcome *outcome, gf_error *error) {
     const gf_cli_options *options = &job->line->options;
-    const gf_filter_info *info = job->run.info;
     gf_file_options files = options->files;
     gf_step steps[GF_CLI_MAX_STEPS];
     gf_job work = gf_cli_job_of(job->filter, job->line->filter, steps);
     work.in_path = job->line->operands[0];
     work.options = &files;
-    steps[0].in_path = info->inputs > 1 ? job->line->operands[1] : NULL;
+    steps[0].in_path = job->run.info->inputs > 1 ? job->line->operands[1] : NULL;
     steps[1].out_path = job->run.output;
     files.page = job->page ? job->page : files.page;
     files.ready = filter_on_ready;

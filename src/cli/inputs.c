@@ -23,8 +23,7 @@ static gf_status inputs_print_error(gf_cli_inputs *inputs, gf_error *error) {
         return error->status;
     gf_cli_print_error(error);
     inputs->failed++;
-    error->status = GF_OK;
-    error->message[0] = 0;
+    *error = (gf_error){0};
     return GF_OK;
 }
 
@@ -100,12 +99,11 @@ static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_
 /* Process an entry of a directory. Do not follow links to directories: they may form cycles. */
 static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, const char *name,
                               size_t relative, gf_error *error) {
-    const bool root = strcmp(directory, "/") == 0;
     gf_codec_info format;
     const bool raw = inputs->options->files.raw; /* else .raw is the extension of cameras */
     char *path;
     struct stat info, target;
-    if (asprintf(&path, "%s%s%s", directory, root ? "" : "/", name) < 0)
+    if (asprintf(&path, "%s%s%s", directory, strcmp(directory, "/") == 0 ? "" : "/", name) < 0)
         return inputs_out_of_memory(error);
     if (!relative)
         relative = strlen(path) - strlen(name);
@@ -199,11 +197,10 @@ typedef struct inputs_list {
 
 /* Read the next name. Fail for names of PATH_MAX bytes or more, which no system call accepts. */
 static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
-    const int end = list->null ? 0 : '\n';
     size_t length = 0;
     int c;
     list->number++;
-    while ((c = getc_unlocked(list->file)) != end) {
+    while ((c = getc_unlocked(list->file)) != (list->null ? 0 : '\n')) {
         if (c == EOF && ferror(list->file) && errno == EINTR) {
             clearerr(list->file);
             continue;

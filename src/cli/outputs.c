@@ -110,16 +110,14 @@ static char *outputs_real(const char *path) {
 
 /* Name the output of one input: OUT-DIR/SUBFOLDERS/NAME, with the subdirectories of the input
  * relative to the directory given as input. */
-static gf_status outputs_name_one(const gf_cli_line *line, gf_cli_input *input, uint64_t index,
-                                  gf_error *error) {
-    const char *directory = line->options.out_dir;
-    const char *format = line->options.files.write.format;
+static gf_status outputs_name_one(const gf_cli_options *options, gf_cli_input *input,
+                                  uint64_t index, gf_error *error) {
+    const char *directory = options->out_dir, *format = options->files.write.format;
     const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
     struct stat info;
     char *name;
-    const gf_status status =
-        gf_cli_template_fill(line->options.name, base, format, index, &name, error);
+    const gf_status status = gf_cli_template_fill(options->name, base, format, index, &name, error);
     if (status)
         return status;
     gf_codec_info known;
@@ -217,14 +215,14 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
     return GF_OK;
 }
 
-gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf_error *error) {
+gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, gf_error *error) {
     const size_t count = inputs->count;
     const gf_cli_input **sorted = calloc(count + 1, sizeof(gf_cli_input *));
     gf_status status = GF_OK;
     if (!sorted)
         return outputs_out_of_memory(error);
     for (size_t i = 0; i < count && !status; i++) {
-        status = outputs_name_one(line, &inputs->list[i], i + 1, error);
+        status = outputs_name_one(inputs->options, &inputs->list[i], i + 1, error);
         sorted[i] = &inputs->list[i];
     }
     if (!status) {
@@ -232,7 +230,7 @@ gf_status gf_cli_outputs_name(const gf_cli_line *line, gf_cli_inputs *inputs, gf
         status = outputs_check_twice(sorted, count, error);
     }
     /* Without these options, existing files are not replaced. */
-    if (!status && (line->options.files.force || line->options.resume))
+    if (!status && (inputs->options->files.force || inputs->options->resume))
         status = outputs_check_inputs(inputs, sorted, error);
     free(sorted);
     return status;

@@ -71,8 +71,7 @@ void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const
         progress->show = GF_CLI_SHOW_BAR;
     else if (lines || strcmp(mode, "lines") == 0)
         progress->show = GF_CLI_SHOW_LINES;
-    progress->began = gf_now();
-    progress->drawn = progress->began;
+    progress->began = progress->drawn = gf_now();
     progress_store_message(progress);
     if (progress->show == GF_CLI_SHOW_BAR)
         progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
