@@ -256,7 +256,7 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
 static gf_status batch_print(batch_run *run, const gf_cli_run *one, const char *text,
                              gf_error *error) {
     const gf_cli_options *options = run->options;
-    const size_t size = strlen(text);
+    const size_t size = text ? strlen(text) : 0;
     if (size || options->verbose)
         gf_cli_bar_hide();
     const char *end = size && options->csv ? memchr(text, '\n', size) : NULL;
