@@ -115,30 +115,6 @@ static uint64_t encoder_bytes_for(const gf_encoder *encoder, uint32_t threads) {
                         : (threads + 2) * slot_bytes + (threads + 1) * encoder->scratch_bytes;
 }
 
-static bool encoder_allocate(gf_encoder *encoder) {
-    const gf_png_strips *strips = &encoder->strips;
-    const uint32_t threads = encoder->base.threads;
-    encoder->slots = calloc(encoder->slot_count, sizeof *encoder->slots);
-    if (!encoder->slots)
-        return false;
-    for (uint32_t i = 0; i < encoder->slot_count; i++) {
-        gf_encoder_slot *s = &encoder->slots[i];
-        s->encoder = encoder;
-        s->work = (gf_work){.run = encoder_work, .context = s, .count = 1};
-        s->memory = calloc(1, encoder_memory_bytes(strips));
-        s->out = malloc(encoder->out_bytes);
-        if (!s->memory || !s->out)
-            return false;
-    }
-    encoder->scratch = calloc((size_t)threads + 1, sizeof(gf_png_scratch *));
-    if (!encoder->scratch || (threads && gf_pool_open(threads, &encoder->pool, NULL)))
-        return false;
-    if (!encoder->encode || (threads && !gf_png_tries_zlib(strips->effort)))
-        return true;
-    encoder->scratch[threads] = gf_png_scratch_new(strips);
-    return encoder->scratch[threads];
-}
-
 /* Allocate for at most `threads` threads: the memory of all but the first, and the part of the
  * first that is counted, is limited to half of max_memory. */
 static gf_status encoder_open_slots(gf_encoder *encoder, uint32_t threads, gf_error *error) {
@@ -150,14 +126,29 @@ static gf_status encoder_open_slots(gf_encoder *encoder, uint32_t threads, gf_er
     uint32_t used = !encoder->encode ? 1 : threads < count ? threads : (uint32_t)count;
     while (used > 1 && encoder_bytes_for(encoder, used) - min + counted > encoder->max_memory / 2)
         used--;
-    encoder->base.threads = used > 1 ? used : 0;
+    threads = used > 1 ? used : 0;
+    encoder->base.threads = threads;
     encoder->slot_count = used > 1 ? used + 2 : 1;
     encoder->base.memory = encoder->held_bytes + encoder_bytes_for(encoder, used) - min + counted;
-    const gf_status status =
-        gf_check_memory(counted, encoder->max_memory, name, "the encoder", error);
-    return status || encoder_allocate(encoder)
-               ? status
-               : gf_fail_memory(error, name, encoder_bytes_for(encoder, used), "the encoder");
+    if (gf_check_memory(counted, encoder->max_memory, name, "the encoder", error))
+        return GF_FAILED;
+    encoder->slots = calloc(encoder->slot_count, sizeof *encoder->slots);
+    encoder->scratch = calloc((size_t)threads + 1, sizeof(gf_png_scratch *));
+    bool complete = encoder->slots && encoder->scratch;
+    for (uint32_t i = 0; i < encoder->slot_count && complete; i++) {
+        gf_encoder_slot *s = &encoder->slots[i];
+        s->encoder = encoder;
+        s->work = (gf_work){.run = encoder_work, .context = s, .count = 1};
+        s->memory = calloc(1, encoder_memory_bytes(strips));
+        s->out = malloc(encoder->out_bytes);
+        complete = s->memory && s->out;
+    }
+    if (complete && threads)
+        complete = !gf_pool_open(threads, &encoder->pool, NULL);
+    if (complete && encoder->encode && (!threads || gf_png_tries_zlib(strips->effort)))
+        complete = (encoder->scratch[threads] = gf_png_scratch_new(strips));
+    return complete ? GF_OK
+                    : gf_fail_memory(error, name, encoder_bytes_for(encoder, used), "the encoder");
 }
 
 /* Running work completes first. */
