@@ -32,7 +32,7 @@ typedef struct gf_sink_setup {
 } gf_sink_setup;
 
 /* Open a sink for an image that the file format can store. The sink takes ownership of
- * setup->output and closes it on failure. */
+ * setup->output. *sink is NULL before; on failure the caller closes it, if it is not. */
 typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_error *error);
 
 /* Sample types and numbers of channels that a format stores: bits. */

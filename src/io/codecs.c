@@ -388,8 +388,12 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .before = part->before,
     };
     status = codec->open_sink(&setup, sink, error);
-    if (status)
+    if (status) {
+        if (*sink)
+            (*sink)->ops->close(*sink);
+        *sink = NULL;
         return status;
+    }
     (*sink)->codec = codec;
     (*sink)->cost = sink_cost(codec, options);
     (*sink)->form = codec->form;

@@ -52,7 +52,13 @@ static inline gf_status open_encoder(const gf_format *format, const char *compre
                                  .compression = compression,
                                  .max_memory = max_memory,
                                  .threads = threads};
-    return gf_png_sink_open_for(isa, &setup, sink, &why);
+    *sink = NULL;
+    const gf_status status = gf_png_sink_open_for(isa, &setup, sink, &why);
+    if (status && *sink) {
+        (*sink)->ops->close(*sink);
+        *sink = NULL;
+    }
+    return status;
 }
 
 #endif

@@ -619,6 +619,7 @@ static gf_status jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf
     jpeg_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
+    *opened = &sink->base;
     sink->base.counts_clipped = true;
     sink->format = *setup->format;
     sink->jpeg.err = jpeg_errors_init(&sink->errors, name);
@@ -626,10 +627,6 @@ static gf_status jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf
     if (!status)
         status = sink_start(sink, &items, (int)setup->quality, error);
     gf_metadata_clear(&items);
-    if (status)
-        sink_close(&sink->base);
-    else
-        *opened = &sink->base;
     return status;
 }
 

@@ -451,6 +451,7 @@ gf_status gf_rows_sink_open(const gf_sink_setup *setup, const gf_row_order *orde
     gf_status status = GF_OK;
     if (!sink)
         return GF_FAILED;
+    *opened = &sink->base;
     sink->order = *order;
     sink->y = setup->first;
     sink->buffer_all = order->bottom_up && !gf_output_seekable(setup->output);
@@ -467,9 +468,5 @@ gf_status gf_rows_sink_open(const gf_sink_setup *setup, const gf_row_order *orde
         status = gf_output_write(setup->output, header, (size_t)order->start, error);
     else if (!status && !order->bottom_up)
         status = gf_output_seek(setup->output, gf_row_order_offset(order, sink->y, 0), error);
-    if (status)
-        rows_close(&sink->base);
-    else
-        *opened = &sink->base;
     return status;
 }

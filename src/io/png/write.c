@@ -173,6 +173,7 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     if (!sink)
         return GF_FAILED;
     gf_encoder *encoder = &sink->encoder;
+    *opened = &encoder->base;
     sink->adler = 1;
     const size_t effort = gf_codec_effort(&gf_png_codec, setup->compression);
     unsigned char head[GF_PNG_HEAD];
@@ -191,10 +192,6 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     if (!status && !(status = gf_encoder_open(encoder, setup, error)) &&
         !(status = gf_output_write(setup->output, head, sizeof head, error)))
         status = chunk_write_metadata(setup->output, setup->metadata, false, error);
-    if (status)
-        png_close(&encoder->base);
-    else
-        *opened = &encoder->base;
     return status;
 }
 

@@ -80,17 +80,13 @@ static gf_status stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_
     stb_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
+    *opened = &sink->base;
     sink->base.counts_clipped = setup->format->type != GF_F32;
     sink->base.memory = gf_row_bytes(setup->format) * setup->format->height;
     sink->format = *setup->format;
     sink->pixels = gf_alloc_limited(sink->base.memory, setup->max_memory,
                                     gf_output_name(setup->output), "the image", error);
-    if (!sink->pixels) {
-        stb_close(&sink->base);
-        return GF_FAILED;
-    }
-    *opened = &sink->base;
-    return GF_OK;
+    return sink->pixels ? GF_OK : GF_FAILED;
 }
 
 /* ---- descriptors ----------------------------------------------------------------------------- */

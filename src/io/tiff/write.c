@@ -428,6 +428,7 @@ static gf_status tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf
     tiff_sink *before = (tiff_sink *)setup->before;
     if (!sink)
         return GF_FAILED;
+    *opened = &sink->encoder.base;
     sink->file.classic_max = setup->classic_max ? setup->classic_max : UINT32_MAX;
     sink->list.name = tiff_name(sink);
     if (before) {
@@ -450,12 +451,9 @@ static gf_status tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf
                          "%s: the installed libtiff cannot write %s; use --tiff-compression "
                          "deflate or none",
                          tiff_name(sink), setup->compression);
-    if (status || (status = tiff_set_metadata(sink, setup->metadata, error)) ||
-        (status = tiff_open_encoder(sink, setup, error)) ||
-        (sink->file.at == 0 && (status = tiff_put(sink, header, HEADER_BYTES, error))))
-        tiff_close(&sink->encoder.base);
-    else
-        *opened = &sink->encoder.base;
+    if (!status && !(status = tiff_set_metadata(sink, setup->metadata, error)) &&
+        !(status = tiff_open_encoder(sink, setup, error)) && sink->file.at == 0)
+        status = tiff_put(sink, header, HEADER_BYTES, error);
     return status;
 }
 

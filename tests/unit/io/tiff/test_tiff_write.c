@@ -74,7 +74,13 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
                                  .max_memory = h->max_memory ? h->max_memory : 1 << 30,
                                  .classic_max = h->classic_max,
                                  .threads = h->threads ? h->threads : 1};
-    return gf_tiff_codec.open_sink(&setup, sink, &why);
+    *sink = NULL;
+    const gf_status status = gf_tiff_codec.open_sink(&setup, sink, &why);
+    if (status && *sink) {
+        (*sink)->ops->close(*sink);
+        *sink = NULL;
+    }
+    return status;
 }
 
 /* Write x.tif. */
