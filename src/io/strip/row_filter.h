@@ -77,7 +77,7 @@ typedef void gf_png_unfilter_row(unsigned char *out, const unsigned char *in,
                                  const unsigned char *above, size_t from, size_t to, uint32_t bpp,
                                  uint32_t filter);
 
-/* Scalar reference, in strip.c, and where no vector code exists. */
+/* Scalar reference. */
 gf_png_unfilter_row gf_png_unfilter_golden;
 
 /* Reconstruct bytes [from, to) of consecutive rows, each from its filter type byte, which is valid,

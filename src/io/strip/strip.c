@@ -213,21 +213,6 @@ void gf_png_filter_rows(gf_png_scratch *scratch, const gf_png_strip *strip, gf_p
     }
 }
 
-/* Undo a filter in scalar code, as in the specification. */
-void gf_png_unfilter_golden(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                            size_t from, size_t to, uint32_t bpp, uint32_t filter) {
-    for (size_t i = from; i < to; i++) {
-        const int left = i >= bpp ? out[i - bpp] : 0, up = above[i];
-        const int upper_left = i >= bpp ? above[i - bpp] : 0;
-        const int predicted = filter == GF_PNG_SUB       ? left
-                              : filter == GF_PNG_UP      ? up
-                              : filter == GF_PNG_AVERAGE ? (left + up) / 2
-                              : filter == GF_PNG_PAETH   ? gf_png_paeth(left, up, upper_left)
-                                                         : 0;
-        out[i] = (unsigned char)(in[i] + predicted);
-    }
-}
-
 unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip) {
     const gf_png_strips *strips = scratch->strips;
     const gf_png_simd *simd = gf_png_simd_of(strips->isa);
