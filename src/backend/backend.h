@@ -227,7 +227,6 @@ static inline size_t gf_cut_out_bytes(const gf_cut *job) {
 /* Return the strip of a slot, without a state and with its first payload. */
 gf_strip gf_slot_strip(const gf_plan *plan, const gf_slot *slot);
 
-/* Return the number of strips of the job. */
 uint64_t gf_count_strips(const gf_cut *job);
 
 /* Set the row ranges and buffer addresses of strip k. Rows shared with strip k-1 have the same

@@ -31,14 +31,12 @@ uint64_t gf_count_strips(const gf_cut *job) {
     return (rows.end - rows.first - 1) / job->out_rows + 1;
 }
 
-/* Return the output rows of strip k. */
 static gf_range strips_rows(const gf_cut *job, uint64_t k) {
     const gf_range all = gf_cut_output(job);
     const uint64_t first = all.first + k * job->out_rows;
     return (gf_range){first, gf_min(first + job->out_rows, all.end)};
 }
 
-/* Return the input rows that strip k needs. */
 static gf_range strips_needs(const gf_cut *job, uint64_t k) {
     return gf_map_needs(job->plan, strips_rows(job, k));
 }

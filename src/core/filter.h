@@ -90,7 +90,6 @@ typedef struct gf_strip {
 
 #define GF_STRIP_IMAGES 64
 
-/* Return the records of a strip as rows. */
 static inline gf_rows gf_strip_records(const gf_plan *plan, const gf_strip *strip) {
     return (gf_rows){strip->records, plan->record, strip->out.y0, strip->out.rows};
 }

@@ -94,7 +94,6 @@ static bool schedule_is_queue(gf_item_state state) {
            state == GF_ITEM_SINGLE || state == GF_ITEM_FINISHED;
 }
 
-/* Take the first item out of a queue. */
 static gf_schedule_item *schedule_dequeue(gf_schedule_queue *queue) {
     gf_schedule_item *item = queue->first;
     queue->first = item->next;
@@ -452,7 +451,6 @@ static void schedule_end_upload(gf_schedule *schedule, gf_schedule_item *item, g
     }
 }
 
-/* A step with an item has ended. */
 static void schedule_end_item(gf_schedule *schedule, gf_schedule_item *item, gf_event step,
                               gf_event result, uint32_t kinds) {
     if (step == GF_DO_ASK && result == GF_IS_DONE && !schedule_has_more(schedule))

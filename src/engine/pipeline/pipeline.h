@@ -72,7 +72,6 @@ gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_form
                                 uint64_t times, const gf_pixels *const *in, gf_error *error);
 /* Set the first row to read. Requires source->ops->seek of all sources. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
-/* Return whether the inputs can be read again. */
 bool gf_inputs_can_restart(const gf_inputs *inputs);
 /* Read the inputs again from their first row: seek in memory, reopen files. Requires
  * gf_inputs_can_restart. Return GF_FAILED for files that have changed since they were opened. */

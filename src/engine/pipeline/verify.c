@@ -124,7 +124,6 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_cut *job, gf_error
                           "a strip for comparison");
 }
 
-/* Digest all input rows of a strip. */
 static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
     uint64_t digest = 0;
     for (uint32_t i = 0; i < plan->inputs; i++)

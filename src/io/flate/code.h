@@ -51,8 +51,7 @@ typedef struct gf_code_memory {
 } gf_code_memory;
 
 /* Find the parents of all leaves, and of node i at parent[used + i], with Huffman's algorithm:
- * sorted leaves and two queues, because new nodes are created in ascending order. The last node,
- * used - 2, is the root. */
+ * sorted leaves and two queues, as new nodes are in ascending order. Node used - 2 is the root. */
 GF_BOTH void gf_code_join_leaves(gf_code_memory *memory, unsigned used) {
     const gf_deflate_leaf *leaves = memory->leaves;
     const uint32_t none = UINT32_MAX;                 /* the queue is empty */
@@ -306,8 +305,7 @@ GF_BOTH gf_deflate_split gf_split_distance(unsigned distance) {
     return split;
 }
 
-/* Return the number of extra bits of a symbol of the literal code. Lengths 265 to 284 have 1 to 5,
- * four symbols per number. */
+/* Return the extra bits of a literal symbol. Lengths 265 to 284: 1 to 5, for four symbols each. */
 GF_BOTH unsigned gf_literal_extra_bits(unsigned symbol) {
     return symbol >= 265 && symbol < 285 ? (symbol - 261) / 4 : 0;
 }
@@ -318,8 +316,7 @@ GF_BOTH unsigned gf_distance_extra_bits(unsigned symbol) {
 
 /* A run is a number of bytes that equal their predecessor. It is encoded as matches of distance 1,
  * of maximum length; fewer than GF_DEFLATE_MIN_MATCH bytes at its end are literals. Return the
- * length of the match at byte `at` of a run; 1: the byte is a literal; 0: a match before covers it.
- */
+ * length of the match at byte `at` of a run; 1: it is a literal; 0: a match before covers it. */
 GF_BOTH unsigned gf_run_match(size_t at, size_t run) {
     const size_t max = GF_DEFLATE_MAX_MATCH, past = at % max, rest = run - (at - past);
     if (rest < GF_DEFLATE_MIN_MATCH)

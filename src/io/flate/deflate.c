@@ -124,8 +124,7 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
         const size_t end = i + deflate_same_bytes(src + i - 1, src + i, n - i);
         size_t literals = i - done;
         simd->count(src + done, literals, &counts);
-        /* As matches, a run takes about 9 bits per length and 1 per distance: less than literals
-         * of 1 bit. */
+        /* A match takes about 9 bits per length and 1 per distance: less than literals of 1 bit. */
         for (; end - i >= GF_DEFLATE_MIN_MATCH; literals = 0) {
             const size_t rest = end - i;
             const size_t part = rest < GF_DEFLATE_MAX_MATCH ? rest : GF_DEFLATE_MAX_MATCH;

@@ -10,8 +10,7 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* No branches and no aliases: the compiler vectorises this loop with gathers. max: symbols per
- * entry, 2 or 3. */
+/* No branches or aliases: compilers vectorise it with gathers. max: 2 or 3 symbols per entry. */
 GF_INLINE void inflate_pack_up_to(uint32_t max, const uint32_t *restrict single,
                                   uint32_t *restrict packed, uint32_t table_bits) {
     for (uint32_t i = 0; i < 1u << table_bits; i++) {

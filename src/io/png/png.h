@@ -54,7 +54,6 @@ bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsign
 /* Append the metadata chunks after the pixels to those of a source. name: for messages. */
 gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan, gf_source *source,
                            const char *name, gf_error *error);
-/* Return the number of parts. */
 static inline uint32_t gf_png_scan_parts(const gf_png_scan *scan) {
     return scan->part_rows < scan->format.height ? scan->chunks : 1;
 }
