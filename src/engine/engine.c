@@ -148,11 +148,9 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, gf_starte
         for (index = 0; engine_backend_at(index) != engine->named;)
             index++;
     } else if (gf_has_cuda()) {
-        gf_auto_machine machine = gf_engine_machine(engine);
+        const gf_auto_machine machine = gf_engine_machine(engine);
+        const gf_forecast forecast = gf_auto_expect(work, &machine);
         gf_error start_error;
-        machine.images = work->images;
-        machine.rows = work->rows;
-        const gf_forecast forecast = gf_auto_expect(work->plan, &work->codec, &machine);
         memcpy(reason, forecast.reason, sizeof forecast.reason);
         if (forecast.cuda || stand_in) {
             if (!engine_start(engine, GF_CUDA, on, &start_error))
@@ -223,17 +221,17 @@ static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
              forecast->cuda_seconds, forecast->start_seconds, suffix);
 }
 
-gf_forecast gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
-                           const gf_auto_machine *machine) {
-    const uint64_t rows = machine->rows ? gf_map_scale(plan, machine->rows) : plan->in.height;
+gf_forecast gf_auto_expect(const gf_workload *work, const gf_auto_machine *machine) {
+    const gf_plan *plan = work->plan;
+    const gf_codec_costs *codec = &work->codec;
+    const uint64_t rows = work->rows ? gf_map_scale(plan, work->rows) : plan->in.height;
     const double samples = (double)gf_row_samples(&plan->in) * (double)rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
     const double down = samples * plan->download;
     const double transfer = auto_share(fmax(up, down) / CUDA_BYTES_PER_SECOND, machine->devices);
-    const double start =
-        machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, machine->images);
+    const double start = machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, work->images);
     /* The slowest stage determines the time, unless the sum of all stages exceeds the cores. */
     const double cpu =
         fmax(auto_slower_side(decode, encode, codec, machine->files, machine->threads),

@@ -35,7 +35,7 @@ typedef struct gf_workload {
     const gf_plan *plan;
     gf_codec_costs codec; /* cost of reading and writing; all zero for none */
     uint64_t rows;        /* rows to compute; 0: all */
-    uint64_t images;      /* expected number of similar images, with this one; 0: one */
+    uint64_t images;      /* similar images, with this one, that share the start-up time; 0: one */
 } gf_workload;
 
 /* Choose and start a backend. With auto, store why in `reason`. */
@@ -62,8 +62,6 @@ gf_status gf_engine_device(gf_engine *engine, gf_started *on, gf_error *error);
 typedef struct gf_auto_machine {
     uint32_t threads; /* at least 1 */
     uint32_t devices; /* devices that share an image; 0 counts as one */
-    uint64_t images;  /* images that share the start-up time; 0 counts as one */
-    uint64_t rows;    /* rows to compute; 0: all */
     bool cuda_started;
     /* Files decoded and encoded at once, each with the threads of its codec; 0: one. */
     uint32_t files;        /* on the CPU */
@@ -81,8 +79,7 @@ typedef struct gf_forecast {
 } gf_forecast;
 
 /* Estimate the times of both backends. Pure arithmetic; accesses no device. */
-gf_forecast gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
-                           const gf_auto_machine *machine);
+gf_forecast gf_auto_expect(const gf_workload *work, const gf_auto_machine *machine);
 /* Scale the estimate for one image to a number of images. */
 void gf_auto_scale(gf_forecast *forecast, uint64_t images);
 /* Estimate the time of PNG files that the CPU and a device share. *forecast: for

@@ -75,13 +75,13 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
 gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
                             const gf_codec_costs *codec) {
     const uint64_t device_files = gf_min(batch->at_once, gf_batch_engines(batch, 1));
+    const gf_workload work = {plan, *codec, 0, gf_batch_expected(batch)};
     const gf_auto_machine machine = {.threads = batch->threads,
                                      .devices = 1,
-                                     .images = gf_batch_expected(batch),
                                      .files = batch->at_once,
                                      .device_files = (uint32_t)device_files};
-    gf_forecast forecast = gf_auto_expect(plan, codec, &machine);
-    gf_auto_scale(&forecast, gf_batch_expected(batch));
+    gf_forecast forecast = gf_auto_expect(&work, &machine);
+    gf_auto_scale(&forecast, work.images);
     return forecast;
 }
 
