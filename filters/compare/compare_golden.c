@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "compare/compare.h"
-#include "samples.h"
 
 /* Return the difference of two samples, given their bits. Exact for integers. */
 static double golden_distance(gf_type type, uint32_t a, uint32_t b) {

@@ -3,7 +3,6 @@
  * channel counts. */
 #include "compare/compare.h"
 #include "core/vec.h"
-#include "samples.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "hist/hist.h"
-#include "samples.h"
 
 /* Return the sample of measured channel s at pixel x. Integers are exact in binary32. */
 static float golden_measured(const gf_hist_plan *plan, const unsigned char *row, uint64_t x,
