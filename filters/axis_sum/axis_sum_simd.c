@@ -42,14 +42,8 @@ static void sum_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 
 #define LINE (LINE_BYTES / sizeof(float))
 
-static inline void sum_line(const float *restrict row, size_t period, double *restrict lanes) {
-    for (size_t j = 0; j < LINE; j++)
-        for (size_t k = 0; k < UNROLL; k++)
-            lanes[j] += (double)row[k * period + j];
-}
-
-static void sum_row_f32(const float *row, size_t n, uint32_t channels, double *sums,
-                        double *lanes) {
+static void sum_row_f32(const float *restrict row, size_t n, uint32_t channels, double *sums,
+                        double *restrict lanes) {
     const size_t period = (size_t)GF_LANES * channels;
     for (size_t j = 0; j < period; j++)
         lanes[j] = 0;
@@ -57,7 +51,9 @@ static void sum_row_f32(const float *row, size_t n, uint32_t channels, double *s
         for (size_t j = 0; j < period; j += LINE) {
             for (size_t k = UNROLL; k < 2 * UNROLL; k++)
                 __builtin_prefetch(row + k * period + j);
-            sum_line(row + j, period, lanes + j);
+            for (size_t l = j; l < j + LINE; l++)
+                for (size_t k = 0; k < UNROLL; k++)
+                    lanes[l] += (double)row[k * period + l];
         }
     for (; n >= period; row += period, n -= period)
         for (size_t j = 0; j < period; j++)
