@@ -51,12 +51,9 @@ static void convert_block(gf_type in, gf_type out, bool linear, block *restrict 
     const gf_srgb srgb = light ? *gf_srgb_of(in == GF_F32 ? out : in) : (gf_srgb){0};
     if (in == out)
         memcpy(to, from, n * gf_type_bytes(in));
-    else if (light && in == GF_U8)
+    else if (light && in != GF_F32)
         for (size_t i = 0; i < n; i++)
-            to->f32[i] = srgb.linear[from->u8[i]];
-    else if (light && in == GF_U16)
-        for (size_t i = 0; i < n; i++)
-            to->f32[i] = srgb.linear[from->u16[i]];
+            to->f32[i] = srgb.linear[in == GF_U8 ? from->u8[i] : from->u16[i]];
     else if (light && out == GF_U8)
         for (size_t i = 0; i < n; i++)
             to->u8[i] = (uint8_t)convert_code(&srgb, from->f32[i]);
