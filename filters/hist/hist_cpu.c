@@ -528,26 +528,8 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
     return (bins && samples > PIECE_BINS ? PIECE_BINS : samples) / part->plan->measured;
 }
 
-/* Count, mask and extract one piece. */
-static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
-    const gf_hist_plan *plan = part->plan;
-    const gf_hist_piece piece = hist_load(part, y, x, n, bins);
-    hist_count(&part->counter, &piece);
-    if (plan->mask)
-        hist_draw(part, &piece, y, x);
-    if (plan->extracts == 1)
-        hist_extract_piece(part, &piece);
-    /* Count the values for statistics, and add up the samples. */
-    if (part->further.plan && part->further.method >= METHOD_BINS)
-        hist_find_bins(part->simd, part->further.plan, piece.values, piece.samples, piece.bins);
-    if (part->further.plan)
-        hist_count(&part->further, &piece);
-    if (plan->row_sums)
-        hist_add_sums(part, &piece, x);
-}
-
-/* Process pixels [from, to) of the strip, numbered across its rows. With --per-row, the counts go
- * to the records and all rows are whole. */
+/* Count, mask and extract pixels [from, to) of the strip, numbered across its rows. With --per-row,
+ * the counts go to the records and all rows are whole. */
 static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width;
@@ -568,7 +550,19 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
             memset(counts, 0, plan->head.record);
             hist_begin_counts(&part->counter, counts);
         }
-        hist_process_piece(part, y, x, (size_t)n, bins);
+        const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, bins);
+        hist_count(&part->counter, &piece);
+        if (plan->mask)
+            hist_draw(part, &piece, y, x);
+        if (plan->extracts == 1)
+            hist_extract_piece(part, &piece);
+        /* Count the values for statistics, and add up the samples. */
+        if (more_bins)
+            hist_find_bins(part->simd, part->further.plan, piece.values, piece.samples, piece.bins);
+        if (part->further.plan)
+            hist_count(&part->further, &piece);
+        if (plan->row_sums)
+            hist_add_sums(part, &piece, x);
         from += n;
         if (plan->per_row && x + n == width) {
             hist_end_counts(&part->counter);
