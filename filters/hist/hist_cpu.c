@@ -382,6 +382,7 @@ static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
     const gf_hist_selection selection = {part->range, piece->position, positions, values};
     const uint64_t n = part->simd->select(type, piece->values, piece->samples, &selection);
     for (uint64_t i = 0; nodata != UINT32_MAX && i < n; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): set if bins are extracted */
         positions[kept] = positions[i];
         memmove(values + kept * bytes, values + i * bytes, bytes);
         kept += gf_sample_bits(type, values, i) != nodata;
