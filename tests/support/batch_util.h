@@ -184,13 +184,27 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
 static inline void check_report(const char *what, int i) {
     const gf_report *a = &got[i].report, *b = &want[i].report;
     const gf_step_report *c = &got[i].output, *d = &want[i].output;
-    if (!gf_format_equal(&a->in, &b->in) || !gf_format_equal(&c->out, &d->out) ||
-        a->pixels != b->pixels || a->in_bytes != b->in_bytes || c->out_bytes != d->out_bytes ||
-        c->clipped != d->clipped || c->counted != d->counted || c->brightness != d->brightness ||
-        c->dropped != d->dropped || a->pages != b->pages ||
-        strcmp(a->remarks.damage, b->remarks.damage) || strcmp(a->remarks.notes, b->remarks.notes))
-        fail_msg("%s: item %d: another report: %u and %u pages, %lu and %lu bytes read", what, i,
-                 a->pages, b->pages, (unsigned long)a->in_bytes, (unsigned long)b->in_bytes);
+    const struct {
+        const char *name;
+        uint64_t got, want;
+    } numbers[] = {{"pixels", a->pixels, b->pixels},
+                   {"bytes read", a->in_bytes, b->in_bytes},
+                   {"pages", a->pages, b->pages},
+                   {"bytes written", c->out_bytes, d->out_bytes},
+                   {"clipped samples", c->clipped, d->clipped},
+                   {"counted samples", c->counted, d->counted},
+                   {"dropped metadata", c->dropped, d->dropped}};
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        if (numbers[k].got != numbers[k].want)
+            fail_msg("%s: item %d: %lu instead of %lu %s", what, i, (unsigned long)numbers[k].got,
+                     (unsigned long)numbers[k].want, numbers[k].name);
+    if (!gf_format_equal(&a->in, &b->in) || !gf_format_equal(&c->out, &d->out))
+        fail_msg("%s: item %d: another format", what, i);
+    if (c->brightness != d->brightness)
+        fail_msg("%s: item %d: brightness %g instead of %g", what, i, c->brightness, d->brightness);
+    if (strcmp(a->remarks.damage, b->remarks.damage) || strcmp(a->remarks.notes, b->remarks.notes))
+        fail_msg("%s: item %d: notes '%s', '%s' instead of '%s', '%s'", what, i, a->remarks.damage,
+                 a->remarks.notes, b->remarks.damage, b->remarks.notes);
 }
 
 /* Check that each item was reported once, with the wanted status, message and result. */

@@ -53,27 +53,21 @@ typedef struct gf_code_memory {
 /* Find the parents of all leaves, and of node i at parent[used + i], with Huffman's algorithm:
  * sorted leaves and two queues, as new nodes are in ascending order. Node used - 2 is the root. */
 GF_BOTH void gf_code_join_leaves(gf_code_memory *memory, unsigned used) {
-    const gf_deflate_leaf *leaves = memory->leaves;
-    const uint32_t none = UINT32_MAX;                 /* the queue is empty */
-    uint32_t leaf = leaves[0].frequency, node = none; /* fronts of the queues */
-    unsigned next_leaf = 0, next_node = 0;
+    unsigned next_leaf = 0, next_node = 0; /* fronts of the queues */
     for (unsigned made = 0; made + 1 < used; made++) {
         uint32_t sum = 0;
         for (int i = 0; i < 2; i++) {
-            /* nvcc 13.0 miscompiles a branch that also adds to sum. */
+            /* nvcc 13.0 miscompiles a loop that keeps the fronts' weights and reads only one. */
+            const uint32_t none = UINT32_MAX; /* the queue is empty */
+            const uint32_t leaf = next_leaf < used ? memory->leaves[next_leaf].frequency : none;
+            const uint32_t node = next_node < made ? memory->weight[next_node] : none;
             const bool is_leaf = leaf <= node;
             memory->parent[is_leaf ? next_leaf : used + next_node] = (uint16_t)made;
             sum += is_leaf ? leaf : node;
-            if (is_leaf) {
-                next_leaf++;
-                leaf = next_leaf < used ? leaves[next_leaf].frequency : none;
-            } else {
-                next_node++;
-                node = next_node < made ? memory->weight[next_node] : none;
-            }
+            next_leaf += is_leaf;
+            next_node += !is_leaf;
         }
         memory->weight[made] = sum;
-        node = next_node == made ? sum : node;
     }
 }
 

@@ -16,6 +16,7 @@ typedef enum content {
     RUNS,                            /* constant bytes between random ones */
     TILES,                           /* a random pattern, again and again */
     MARGINS,                         /* a photograph between flat areas */
+    STEPS, /* small steps, rarely large: codewords of the maximum length */
     CONTENT_COUNT
 } content;
 
@@ -53,8 +54,10 @@ static void fill(const test_image *image, content kind, test_random *random) {
                 left = run_length(random);
                 value = (unsigned char)(test_below(random, 3) ? test_next(random) : 0);
             }
-            to[i] = kind == RUNS    ? value
-                    : kind == TILES ? tile[(i + y * row) % period]
+            if (kind == STEPS)
+                value += (unsigned char)__builtin_ctzll(test_next(random) | UINT64_C(1) << 40);
+            to[i] = kind == RUNS || kind == STEPS ? value
+                    : kind == TILES               ? tile[(i + y * row) % period]
                     : margin
                         ? 200
                         : (unsigned char)((i + y) * slope / 16 + test_below(random, amplitude));
