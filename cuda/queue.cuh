@@ -54,8 +54,6 @@ static inline void gf_queue_move(gf_queue *queue, int device, cudaStream_t strea
     gf_queue_call(queue, "cudaSetDevice", cudaSetDevice(device));
 }
 
-// ---- copies and events --------------------------------------------------------------------------
-
 // Create a stream or an event on the current device, unless it exists. flags: of the event.
 static inline void gf_stream_create(cudaStream_t *stream, gf_queue *queue) {
     if (!*stream)
@@ -109,8 +107,6 @@ void gf_queue_wait(gf_queue *queue, const char *what);
 // Clear the first `words` 8-byte words of each row by a kernel.
 void gf_clear_rows(const gf_rows &rows, uint32_t words, gf_queue *queue);
 
-// ---- launches -----------------------------------------------------------------------------------
-
 // Return the __CUDA_ARCH__ / 10 of a kernel's code on the current device; 0: unknown. All kernels
 // are compiled for the same architectures, therefore any kernel represents the others.
 uint32_t gf_code_version(const void *kernel);
@@ -144,8 +140,6 @@ static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned 
                       queue);
     }(arguments...);
 }
-
-// ---- sequences ----------------------------------------------------------------------------------
 
 // Sequence of kernel launches that is repeated as a CUDA graph: the launch of a graph takes less
 // host time than that of two kernels. Between gf_sequence_begin and gf_sequence_launch, the kernels

@@ -80,8 +80,6 @@ GF_DEVICE void gf_visit_vectors(const unsigned char *const (&row)[IMAGES], uint6
     }
 }
 
-// ---- partition of rows --------------------------------------------------------------------------
-
 // Partition of rows: one group of threads per row, or one block per piece of a row.
 struct gf_partition {
     uint32_t group;

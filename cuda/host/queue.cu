@@ -20,8 +20,6 @@ void gf_queue_wait(gf_queue *queue, const char *what) {
     gf_queue_check(queue, result, what);
 }
 
-// ---- sequences ----------------------------------------------------------------------------------
-
 static constexpr uint32_t max_steps = 8;
 
 // A kernel of a sequence.
@@ -145,8 +143,6 @@ bool gf_sequence_launch(gf_queue *queue) {
     return !sequence->differs && sequence->recorded == sequence->count &&
            sequence_succeeds(cudaGraphLaunch(sequence->exec, queue->stream));
 }
-
-// ---- launches -----------------------------------------------------------------------------------
 
 uint32_t gf_code_version(const void *kernel) {
     return gf_per_device([kernel](int) {

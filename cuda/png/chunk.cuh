@@ -53,8 +53,6 @@ GF_DEVICE T png_scan(T x, T none, Operation operation) {
     return lane == (BACK ? 31 : 0) ? outside : join(outside, x);
 }
 
-// ---- chunks -------------------------------------------------------------------------------------
-
 // Position of a thread block: a chunk of a strip.
 struct png_place {
     uint32_t strip, chunk; // chunk: in the strip
@@ -77,8 +75,6 @@ GF_DEVICE png_place png_locate(const png_window &w, uint32_t index, uint32_t fil
     p.size = p.from < filtered ? min(PNG_CHUNK, filtered - p.from) : 0;
     return p;
 }
-
-// ---- runs ---------------------------------------------------------------------------------------
 
 // Return the number of zeros below the lowest one; 64 for 0.
 GF_DEVICE uint32_t png_trailing(uint64_t bits) {

@@ -167,8 +167,6 @@ static bool tiles_launch(const gf_smooth_job &job, const typename Work::Args &ar
     return true;
 }
 
-// ---- work ---------------------------------------------------------------------------------------
-
 // Work of smooth_tiles on one run. HALO: in units of 16 bytes.
 template <typename T, int CHANNELS, int MEAN> struct tiles_work {
     typedef T Tin;

@@ -19,8 +19,6 @@ struct axis_sum_args {
     uint32_t chunk;                    // rows per block and iteration
 };
 
-// ---- integers -----------------------------------------------------------------------------------
-
 // Sums of the samples of one vector over at most 257 rows. u8: two 16-bit sums per word.
 template <typename T> struct axis_sum_vector {
     static const int samples = 16 / sizeof(T);
@@ -109,8 +107,6 @@ static void axis_sum_launch_integer(axis_sum_args a, gf_queue *queue) {
     const dim3 grid(static_cast<unsigned>(tiles), gf_blocks(a.rows, a.chunk, 65535));
     gf_launch_kernel(axis_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, queue, a);
 }
-
-// ---- f32 ----------------------------------------------------------------------------------------
 
 static constexpr uint32_t f32_columns_stages = 8; // depth of the ring of rows in shared memory
 

@@ -48,8 +48,6 @@ static size_t axis_sum_scratch_bytes(const gf_plan *plan) {
     return (size_t)GF_LANES * plan->in.channels * sizeof(double);
 }
 
-/* ---- result ---------------------------------------------------------------------------------- */
-
 typedef union gf_sum {
     uint64_t integer;
     double real;

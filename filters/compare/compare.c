@@ -46,8 +46,6 @@ static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_err
     return GF_OK;
 }
 
-/* ---- result ---------------------------------------------------------------------------------- */
-
 typedef struct gf_comparison {
     gf_compare_record all; /* record of the whole image */
     uint64_t y;            /* row of the first differing sample */

@@ -37,8 +37,6 @@ static void golden_compare_row(const gf_compare_plan *plan, const unsigned char 
     }
 }
 
-/* ---- difference image ------------------------------------------------------------------------ */
-
 /* Return the grey value of a pixel of the first image at a quarter of its brightness. */
 static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *row, uint64_t x) {
     const uint64_t i = x * format->channels;

@@ -35,8 +35,6 @@ static size_t dot_scratch_bytes(const gf_plan *plan) {
                : 0;
 }
 
-/* ---- result ---------------------------------------------------------------------------------- */
-
 /* Sums of one channel over all rows. */
 typedef struct gf_dot_total {
     gf_u128 integer[GF_DOT_SUMS];

@@ -44,8 +44,6 @@ static uint32_t golden_bin_at(const gf_hist_plan *plan, const unsigned char *row
     return golden_bin_of(plan, golden_measured(plan, row, x, s));
 }
 
-/* ---- statistics ------------------------------------------------------------------------------ */
-
 /* Count the values of a row: integers, or the upper halves of the keys of f32. */
 static void golden_count_values(const gf_hist_plan *plan, const unsigned char *row,
                                 uint64_t *counts) {
@@ -94,8 +92,6 @@ static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t counter) {
     return i;
 }
 
-/* ---- mask ------------------------------------------------------------------------------------ */
-
 static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
                             unsigned char *out) {
     const size_t bytes = gf_type_bytes(plan->head.in.type);
@@ -111,8 +107,6 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
             memcpy(pixel, row + x * in_pixel, in_pixel);
     }
 }
-
-/* ---- extraction ------------------------------------------------------------------------------ */
 
 /* Partition the samples by bin, stably: count them, then write each to the offset of its bin. */
 static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {

@@ -14,8 +14,6 @@ extern "C" {
 
 typedef enum gf_smooth_axis { GF_SMOOTH_X, GF_SMOOTH_Y, GF_SMOOTH_XY } gf_smooth_axis;
 
-/* ---- integer form ---------------------------------------------------------------------------- */
-
 /* Integer form of the chain, for u8 outputs whose whole window is inside the signal. Apart from
  * rounding, the chain of binary32 operations is a weighted sum of integers, which integer
  * instructions compute faster:
@@ -53,8 +51,6 @@ typedef struct gf_smooth_integer {
 typedef struct gf_smooth_fixed {
     uint32_t max, factor, half;
 } gf_smooth_fixed;
-
-/* ---- plan ------------------------------------------------------------------------------------ */
 
 typedef struct gf_smooth_plan {
     gf_plan head;

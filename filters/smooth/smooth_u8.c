@@ -5,8 +5,6 @@
 
 #include "smooth/smooth_cpu.h"
 
-/* ---- choice of the loop ---------------------------------------------------------------------- */
-
 /* Plans that round in 16 bits. The factors were found by exhaustive search, and
  * tests/unit/filters/test_smooth_simd.c verifies them for every T. All have radius 2 and weight
  * 0.6. */
@@ -63,8 +61,6 @@ static bool smooth_set_seven(gf_smooth_u8 *u8) {
     return largest <= 128 && max < 65536 && max * integer->scale < MAX_VALUE;
 }
 
-/* ---- scratch --------------------------------------------------------------------------------- */
-
 #define SUMS_OUTPUTS 2048 /* max outputs per segment computed from sums */
 #define RING 4            /* rows of sums: three in use and the next one */
 
@@ -93,8 +89,6 @@ bool gf_smooth_u8_init(gf_smooth_u8 *u8, const gf_smooth_plan *plan, const gf_sm
     const float max = 255.0f * (float)(2 * integer->radius + 1); /* of a sum */
     return u8->use_seven || max * (2 * integer->near + integer->next) < MAX_VALUE;
 }
-
-/* ---- near-ties ------------------------------------------------------------------------------- */
 
 /* Clamp and round to nearest even: adding 2^23 leaves no fraction bits. */
 static uint8_t smooth_round_chain(float x) {
@@ -155,8 +149,6 @@ static bool smooth_resolve_ties(const gf_smooth_u8 *u8, uint8_t *dst, const uint
     return true;
 }
 
-/* ---- along rows ------------------------------------------------------------------------------ */
-
 /* Far enough to hide the memory latency, near enough to stay in L1. */
 static const gf_smooth_distance along_row = {2048, 1024};
 
@@ -180,8 +172,6 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *u8, const uint8_t *in, uint8_t *dst, s
     }
     return true;
 }
-
-/* ---- down columns ---------------------------------------------------------------------------- */
 
 /* Return the ring entry of the sums around row y. */
 static uint16_t *smooth_sums_at(const gf_smooth_u8 *u8, uint64_t y) {

@@ -56,8 +56,6 @@ uint32_t gf_payload_pieces(const gf_cut *job, uint32_t wanted);
 /* Interfaces for images in device memory: jobs, memory, and PNG files. `state` is that of the
  * backend (gf_backend.open). Each function that takes a stream checks it first. */
 
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
 /* Images of a run. */
 typedef struct gf_job_images {
     uint64_t count; /* more than 1 only if rows are independent or the filter has no measure */
@@ -94,8 +92,6 @@ typedef struct gf_job_functions {
     gf_status (*wait_stream)(void *state, gf_cuda_stream stream, gf_error *error);
 } gf_job_functions;
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
 /* After `workspace`, several threads may call the functions below it at once. */
 typedef struct gf_memory_functions {
     /* Return the bytes of device memory that are free. */
@@ -113,8 +109,6 @@ typedef struct gf_memory_functions {
     gf_status (*download)(void *state, const void *from, size_t bytes, const gf_buffer *host,
                           gf_sink *sink, gf_error *error);
 } gf_memory_functions;
-
-/* ---- PNG ------------------------------------------------------------------------------------- */
 
 /* Images to encode (gf_encode_png_device). */
 typedef struct gf_device_encoding {
@@ -156,8 +150,6 @@ typedef struct gf_png_functions {
     gf_status (*encode)(void *state, const gf_device_encoding *call, gf_error *error);
     gf_status (*decode)(void *state, const gf_device_decoding *call, gf_error *error);
 } gf_png_functions;
-
-/* ---- backends -------------------------------------------------------------------------------- */
 
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */
 typedef struct gf_backend {

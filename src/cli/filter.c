@@ -27,8 +27,6 @@ static bool filter_is_standard(const char *name) {
     return name && strcmp(name, "-") == 0;
 }
 
-/* ---- checks before the run ------------------------------------------------------------------- */
-
 /* Return the next output file named by a parameter of the filter, from *i on; NULL: no more. */
 static const char *next_own_output(const gf_cli_job *job, size_t *i) {
     const gf_filter_info *info = job->run.info;
@@ -91,8 +89,6 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
     return GF_OK;
 }
 
-/* ---- reports --------------------------------------------------------------------------------- */
-
 static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_error *error) {
     FILE *file = job->data_out ? stderr : stdout;
     gf_status status = gf_cli_report(file, run, &job->line->options, error);
@@ -130,8 +126,6 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
     else
         gf_cli_report_brightness(&summary, name);
 }
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 /* Implement gf_file_options.progress, in the main thread. Pages are read twice: together, alone. */
 static bool filter_on_progress(void *context, const gf_progress *now) {

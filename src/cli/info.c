@@ -6,8 +6,6 @@
 #include "commands.h"
 #include "report.h"
 
-/* ---- info ------------------------------------------------------------------------------------ */
-
 static void print_file_text(const char *path, const gf_file_info *info) {
     char format[64];
     gf_format_text(&info->format, format, sizeof format);
@@ -89,8 +87,6 @@ const gf_command gf_info_command = {
         "max-seconds no-sandbox color help version",
     .run = run_info,
 };
-
-/* ---- devices --------------------------------------------------------------------------------- */
 
 void gf_machine_text(const gf_machine *machine) {
     printf("cpu: %s\n", machine->processor);

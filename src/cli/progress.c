@@ -51,8 +51,6 @@ static void progress_draw_bar(double fraction, const char *numbers) {
     gf_cli_bar_draw(line);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
-
 static void progress_begin_event(const gf_cli_progress *progress, const char *event) {
     fflush(stdout);
     fprintf(stderr,
@@ -155,8 +153,6 @@ void gf_cli_progress_end(void) {
     interrupted = NULL;
     gf_cli_bar_hide();
 }
-
-/* ---- signal handler -------------------------------------------------------------------------- */
 
 void gf_cli_progress_interrupted(void) {
     const char *message = interrupted;

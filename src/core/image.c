@@ -51,8 +51,6 @@ gf_status gf_format_check(const gf_format *format, const char *name, gf_error *e
     return GF_OK;
 }
 
-/* ---- images in memory ------------------------------------------------------------------------ */
-
 /* Return the bytes from the first sample to the last one; UINT64_MAX if they are too many. */
 static uint64_t pixels_span(const gf_format *format, size_t stride) {
     uint64_t bytes;

@@ -27,8 +27,6 @@ int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {
     return failed;
 }
 
-/* ---- floating-point environment -------------------------------------------------------------- */
-
 enum { MXCSR_DEFAULT = 0x1f80, X87_DEFAULT = 0x37f, X87_MASKS = 0x3f };
 
 gf_float_env gf_float_env_enter(void) {
@@ -65,8 +63,6 @@ void gf_float_env_leave(const gf_float_env *caller) {
 #endif
     fesetenv(&caller->all);
 }
-
-/* ---- pools ----------------------------------------------------------------------------------- */
 
 struct gf_pool {
     pthread_mutex_t lock;

@@ -52,8 +52,6 @@ void gf_float_env_leave(const gf_float_env *caller);
     __attribute__((cleanup(gf_float_env_leave), unused)) const gf_float_env float_env_of_caller =  \
         gf_float_env_enter()
 
-/* ---- pools ----------------------------------------------------------------------------------- */
-
 typedef struct gf_pool gf_pool;
 
 /* Tasks 0..count-1 of one work item. It must stay valid until gf_pool_wait returns. */

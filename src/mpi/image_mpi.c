@@ -52,8 +52,6 @@ static void image_add_report(gf_report *all, const gf_report *one) {
     all->remarks.nodata += one->remarks.nodata;
 }
 
-/* ---- partial results as messages ------------------------------------------------------------- */
-
 /* Serialise a partial result. The caller frees the bytes. */
 static void *image_pack(const gf_partial *partial, size_t *size) {
     *size = gf_partial_size(partial);
@@ -61,8 +59,6 @@ static void *image_pack(const gf_partial *partial, size_t *size) {
     gf_partial_write(partial, bytes);
     return bytes;
 }
-
-/* ---- one image ------------------------------------------------------------------------------- */
 
 /* Return the first row of a rank, of `rows` rows. Rank 0 has rows even if there are few. */
 static uint64_t image_first_row(const image_job *image, uint64_t rows, uint32_t rank) {

@@ -15,8 +15,6 @@ pthread_mutex_t gf_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
 
 static gf_cli_peers mpi_peers;
 
-/* ---- polling --------------------------------------------------------------------------------- */
-
 void gf_mpi_rest(unsigned *tries) {
     enum { YIELDS = 4, DOUBLINGS = 5, SHORTEST = 30000 }; /* nanoseconds */
     if (++*tries <= YIELDS) {
@@ -61,8 +59,6 @@ void *gf_mpi_need(void *memory) {
     return memory;
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
-
 /* MPI counts are int, so split messages into pieces of at most 1 GiB. */
 void gf_mpi_move(gf_mpi_transfer transfer, uint32_t rank, void *data, size_t size) {
     const size_t max = (size_t)1 << 30;
@@ -103,8 +99,6 @@ gf_status gf_mpi_agree(gf_status status, gf_error *error) {
     gf_mpi_move(GF_MPI_BROADCAST, lowest, error, sizeof *error);
     return error->status;
 }
-
-/* ---- initialization and finalization --------------------------------------------------------- */
 
 int gf_mpi_end(int code) {
     MPI_Request request;

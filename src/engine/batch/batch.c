@@ -11,8 +11,6 @@
 
 #define OTHER_FILES 32u /* files that a process has open in addition to those of a batch */
 
-/* ---- validation ------------------------------------------------------------------------------ */
-
 /* Reject what conflicts for every image. */
 static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
     const gf_filter_info *info = &batch->chain.filter->info;
@@ -67,8 +65,6 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
     batch->threads_per_file =
         batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
 }
-
-/* ---- auto ------------------------------------------------------------------------------------ */
 
 #define TRIES 16u /* images to try before giving up */
 
@@ -158,8 +154,6 @@ static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, g
         snprintf(devices->names[devices->count++], sizeof devices->names[0], "%d", own.list[i]);
     return status;
 }
-
-/* ---- the whole batch ------------------------------------------------------------------------- */
 
 gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_job *job,
                           const gf_batch_item *items, uint64_t count,

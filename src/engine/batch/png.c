@@ -15,8 +15,6 @@
 /* gf_png_scan_file accepts metadata chunks up to this size. */
 #define MIN_MAX_CHUNK (UINT64_C(1) << 16)
 
-/* ---- device memory --------------------------------------------------------------------------- */
-
 static uint64_t png_file_bytes(const gf_task *task) {
     return (uint64_t)task->inputs.stats[0].st_size;
 }
@@ -41,8 +39,6 @@ uint64_t gf_batch_png_bytes(const gf_task *task) {
     return png_in_bytes(task->plan) + png_out_bytes(task->plan) +
            gf_align((size_t)png_file_bytes(task));
 }
-
-/* ---- reading --------------------------------------------------------------------------------- */
 
 bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) {
     const gf_plan *plan = task->plan;
@@ -102,8 +98,6 @@ gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const 
     return image->on.backend->memory->upload(image->on.state, data, file, gf_png_scan_bytes(scan),
                                              host, NULL);
 }
-
-/* ---- a group --------------------------------------------------------------------------------- */
 
 static gf_batch_image *png_next(const gf_batch_image *image) {
     return (gf_batch_image *)image->base.next;

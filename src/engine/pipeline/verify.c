@@ -18,8 +18,6 @@ struct gf_verify_part {
     char where[VERIFY_TEXT]; /* first difference; empty for none */
 };
 
-/* ---- description of a difference ------------------------------------------------------------- */
-
 /* Return the index of the first different item; there is at least one. */
 static uint64_t verify_first_of(const void *a, const void *b, size_t item) {
     const unsigned char *p = a, *q = b;
@@ -85,8 +83,6 @@ static void verify_rows(const gf_plan *plan, const gf_strip *golden, const gf_st
     }
 }
 
-/* ---- preparation ----------------------------------------------------------------------------- */
-
 static void verify_end(gf_consumer *consumer) {
     gf_verifier *verifier = (gf_verifier *)consumer;
     free(verifier->rows);
@@ -135,8 +131,6 @@ static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
     const gf_verifier *verifier = (const gf_verifier *)consumer;
     verifier->digests[slot->index] = verify_digest_input(verifier->job.plan, slot);
 }
-
-/* ---- golden ---------------------------------------------------------------------------------- */
 
 static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     (void)thread;

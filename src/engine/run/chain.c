@@ -4,8 +4,6 @@
 #include "core/error.h"
 #include "engine/run/task.h"
 
-/* ---- steps ----------------------------------------------------------------------------------- */
-
 /* Return the text of the filter's parameter of a type that names a file; NULL if not set. */
 static const char *chain_file(const gf_chain *chain, gf_param_type type) {
     const gf_filter_info *info = &chain->filter->info;
@@ -131,8 +129,6 @@ gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error)
     gf_chain_close(&chain);
     return status;
 }
-
-/* ---- reports --------------------------------------------------------------------------------- */
 
 void gf_made_report_plan(gf_made *made, const gf_plan *plan) {
     gf_step_report *step = &made->steps[0];

@@ -7,8 +7,6 @@
 #include "engine/run/task.h"
 #include "io/stream/stream.h"
 
-/* ---- one tall image -------------------------------------------------------------------------- */
-
 /* The measurement of a tall image: that of each image. */
 typedef struct gf_tall {
     const gf_measure *measure; /* NULL for a filter without a result */
@@ -122,8 +120,6 @@ static gf_status images_run_each(gf_engine *engine, const gf_chain *chain, const
     made->report.pixels = format->width * format->height; /* of one image */
     return status;
 }
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static gf_status job_run_memory(gf_engine *engine, const gf_job *job, const gf_chain *chain,
                                 gf_made *made, gf_result **results, gf_error *error) {

@@ -10,8 +10,6 @@
 #include "io/bytes.h"
 #include "io/flate/code.h"
 
-/* ---- bits ----------------------------------------------------------------------------------- */
-
 /* Bit buffer, first bit lowest. Writes overwrite up to 8 bytes after `at`. */
 typedef struct gf_bit_writer {
     uint64_t bits;
@@ -44,8 +42,6 @@ void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned ma
                           gf_deflate_codeword *codewords);
 
 void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *codes);
-
-/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* A number of literals followed by a match (length 0: none). */
 typedef struct gf_token {

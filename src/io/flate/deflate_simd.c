@@ -1,8 +1,6 @@
 #include "core/vec.h"
 #include "io/flate/deflate.h"
 
-/* ---- counting -------------------------------------------------------------------------------- */
-
 static void count(const unsigned char *src, size_t n, gf_byte_counts *counts) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -14,8 +12,6 @@ static void count(const unsigned char *src, size_t n, gf_byte_counts *counts) {
     for (; i < n; i++)
         counts->table[i & 7][src[i]]++;
 }
-
-/* ---- runs ------------------------------------------------------------------------------------ */
 
 #if VEC_FLOATS >= 8
 #define SPAN 64
@@ -66,8 +62,6 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
     return n;
 }
 
-/* ---- patterns -------------------------------------------------------------------------------- */
-
 static bool find_pattern(const unsigned char pattern[GF_DEFLATE_PATTERN], const unsigned char *src,
                          size_t n) {
     size_t i = 0;
@@ -90,8 +84,6 @@ static bool find_pattern(const unsigned char pattern[GF_DEFLATE_PATTERN], const 
             return true;
     return false;
 }
-
-/* ---- literals -------------------------------------------------------------------------------- */
 
 /* Concatenated codewords, the first bit lowest. */
 typedef struct bit_string {

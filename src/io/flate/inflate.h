@@ -20,8 +20,6 @@ enum {
     GF_INFLATE_DISTANCE_BITS = 9
 };
 
-/* ---- block headers --------------------------------------------------------------------------- */
-
 typedef enum gf_inflate_kind {
     GF_INFLATE_STORED,
     GF_INFLATE_FIXED,
@@ -58,8 +56,6 @@ static inline bool gf_inflate_is_failed(gf_inflate_result result) {
 gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
                                          gf_inflate_header *header);
 
-/* ---- search ---------------------------------------------------------------------------------- */
-
 typedef struct gf_inflate_finder {
     uint16_t kraft[1 << 12]; /* Kraft sums of four code lengths of 3 bits */
 } gf_inflate_finder;
@@ -76,8 +72,6 @@ void gf_inflate_finder_init(gf_inflate_finder *finder);
  * not the last one can start. Fixed blocks have no header to recognise. */
 bool gf_inflate_find(const gf_inflate_finder *finder, const unsigned char *data, size_t size,
                      uint64_t from, uint64_t to, gf_inflate_start_point *found);
-
-/* ---- decoding -------------------------------------------------------------------------------- */
 
 /* Table entries. The low 5 bits are the number of bits to consume. An entry for up to three
  * literals and a match length, in this order, has the number of literals in bits 5 and 6, and

@@ -161,8 +161,6 @@ bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resou
 unsigned char *gf_resources_join(const void *iptc, size_t iptc_size, const void *resources,
                                  size_t size, size_t *joined_size);
 
-/* ---- EXIF data ------------------------------------------------------------------------------- */
-
 /* A TIFF structure (header, directories, values) without pixels. Any bytes are accepted; values are
  * changed in place. */
 

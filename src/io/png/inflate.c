@@ -9,8 +9,6 @@
 #include "core/error.h"
 #include "io/bytes.h"
 
-/* ---- the stream ------------------------------------------------------------------------------ */
-
 enum {
     /* Rows stay in the L2 cache until they are unfiltered. Small images pay for each page. */
     OUT_BYTES = 3 << 16,
@@ -142,8 +140,6 @@ static void inflate_step(gf_png_inflate *rows) {
             rows->stream.ended = true;
     }
 }
-
-/* ---- rows ------------------------------------------------------------------------------------ */
 
 gf_status gf_png_inflate_announce(gf_png_inflate *rows, void *to, size_t stride, uint64_t count,
                                   gf_error *error) {

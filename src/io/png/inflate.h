@@ -11,8 +11,6 @@
 #include "io/file/input.h"
 #include "io/flate/inflate.h"
 
-/* ---- IDAT chunks ----------------------------------------------------------------------------- */
-
 #define GF_PNG_CHUNK_HEADER 8 /* bytes: length and chunk type */
 
 typedef struct gf_png_idat {
@@ -36,8 +34,6 @@ gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *g
 /* Fail for a PNG that libpng or this decoder cannot read. */
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what);
 gf_status gf_png_fail_short(gf_error *error, const char *name);
-
-/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Properties of an image that the decoder needs. */
 typedef struct gf_png_image {
@@ -103,8 +99,6 @@ gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *
 gf_status gf_png_inflate_finish(gf_png_inflate *rows, gf_error *error);
 /* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
-
-/* ---- several threads ------------------------------------------------------------------------- */
 
 /* Decoder on several threads (io/png/parallel.c), which the functions above call. */
 typedef struct gf_png_parallel gf_png_parallel;

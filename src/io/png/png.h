@@ -25,8 +25,6 @@ gf_open_source gf_png_source_open;
 gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink **sink,
                                gf_error *error);
 
-/* ---- PNG files in memory --------------------------------------------------------------------- */
-
 /* A file of samples that are stored as they are used: 8 or 16 bits, without a palette, a
  * transparent colour or interlacing, in one run of IDAT chunks. */
 typedef struct gf_png_scan {

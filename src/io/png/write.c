@@ -10,8 +10,6 @@
 #include "io/png/png.h"
 #include "io/strip/encoder.h"
 
-/* ---- compression efforts --------------------------------------------------------------------- */
-
 const char *const *gf_compressions(void) {
     static const char *const names[] = {[GF_PNG_FAST] = "fast",
                                         [GF_PNG_BALANCED] = "balanced",
@@ -20,8 +18,6 @@ const char *const *gf_compressions(void) {
                                         NULL};
     return names;
 }
-
-/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static const unsigned char idat_name[4] = {'I', 'D', 'A', 'T'};
 
@@ -90,8 +86,6 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
     return status;
 }
 
-/* ---- strips ---------------------------------------------------------------------------------- */
-
 enum {
     HEAD_BYTES = 2 + GF_PNG_IDAT_HEAD, /* with the zlib header of the first strip */
     TAIL_BYTES = 4 + GF_PNG_IDAT_TAIL  /* with the Adler-32 of the last strip */
@@ -137,8 +131,6 @@ static gf_status strip_write(gf_encoder *encoder, gf_encoder_slot *s, gf_error *
                ? idat_write(encoder->base.output, data, size, s->crc, error)
                : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MAX, error);
 }
-
-/* ---- opening and closing --------------------------------------------------------------------- */
 
 size_t gf_png_bound(const gf_format *format) {
     enum { END_BYTES = 4 + 12 }; /* Adler-32 and the IEND chunk */

@@ -13,8 +13,6 @@
 
 extern const gf_codec gf_tga_codec, gf_hdr_codec;
 
-/* ---- output ---------------------------------------------------------------------------------- */
-
 typedef struct stb_sink {
     gf_sink base;
     gf_format format;
@@ -88,8 +86,6 @@ static gf_status stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_
                                     gf_output_name(setup->output), "the image", error);
     return sink->pixels ? GF_OK : GF_FAILED;
 }
-
-/* ---- descriptors ----------------------------------------------------------------------------- */
 
 /* Costs, approximate. */
 #define RASTER_DECODE_COST 10.0

@@ -42,8 +42,6 @@ static void *impl_allocate(size_t size) {
 #include <stb/stb_image_write.h>
 #pragma GCC diagnostic pop
 
-/* ---- HDR ------------------------------------------------------------------------------------- */
-
 /* A file that stb reads. */
 typedef struct impl_file {
     const unsigned char *data;

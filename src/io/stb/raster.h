@@ -7,8 +7,6 @@
 #include "io/codec.h"
 #include "io/stb/sandbox.h"
 
-/* ---- readers --------------------------------------------------------------------------------- */
-
 /* They allocate nothing and make no system calls: they run in the sandbox, on untrusted bytes. */
 
 /* Result of reading. */
@@ -97,8 +95,6 @@ size_t gf_gif_first_block(const unsigned char *data);
 size_t gf_gif_skip_blocks(const unsigned char *data, size_t size, size_t at);
 bool gf_hdr_head(gf_raster *raster);
 bool gf_hdr_read(gf_raster *raster, unsigned char *pixels);
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Open a source of any of these formats. */
 gf_open_source gf_stb_source_open;

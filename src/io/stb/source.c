@@ -17,8 +17,6 @@ enum { FIRST_READ_BYTES = 1 << 16 };
 
 _Static_assert(sizeof(gf_raster_result) <= GF_RASTER_PIXELS_AT, "the pixels begin behind it");
 
-/* ---- reading the file ------------------------------------------------------------------------ */
-
 /* Read up to the end, or until data holds `max` bytes. Bytes already read are kept. */
 static gf_status stb_read_file(gf_raster_file *file, gf_input *input, size_t max, bool *at_end,
                                gf_error *error) {
@@ -48,8 +46,6 @@ static gf_status stb_read_file(gf_raster_file *file, gf_input *input, size_t max
     }
     return GF_OK;
 }
-
-/* ---- checking the result --------------------------------------------------------------------- */
 
 static gf_status stb_fail_stopped(const char *name, gf_error *error) {
     return gf_fail(error, GF_FAILED,
@@ -95,8 +91,6 @@ static gf_status stb_check_result(const gf_raster_result *result, const gf_raste
         return stb_fail_stopped(file->name, error);
     }
 }
-
-/* ---- decoding -------------------------------------------------------------------------------- */
 
 /* Unmap memory that a source owns. It begins with its own gf_sandbox_memory, stored there after the
  * child has exited. */

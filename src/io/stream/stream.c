@@ -49,8 +49,6 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
     return sink;
 }
 
-/* ---- images in memory ------------------------------------------------------------------------ */
-
 typedef struct memory_source {
     gf_source base;
     const gf_pixels *images;
@@ -184,8 +182,6 @@ gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_p
     *sink = &new->base;
     return GF_OK;
 }
-
-/* ---- announced memory ------------------------------------------------------------------------ */
 
 static const gf_announced *announced_at(const gf_announcements *all, uint64_t i) {
     return &all->ring[i % GF_SOURCE_AHEAD];

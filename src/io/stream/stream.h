@@ -94,8 +94,6 @@ void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
                              uint64_t max_memory, void **pixels, gf_error *error);
 
-/* ---- sinks ----------------------------------------------------------------------------------- */
-
 typedef struct gf_sink_ops {
     /* Write the next `rows` rows. Not called after the last row. */
     gf_status (*write)(gf_sink *sink, const void *src, size_t stride, uint64_t rows,
@@ -139,8 +137,6 @@ struct gf_sink {
 /* Allocate a sink; as gf_source_new. Takes ownership of output (may be NULL): closes it on
  * failure. */
 void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
-
-/* ---- images in memory ------------------------------------------------------------------------ */
 
 /* Create a source for rows in memory. The rows are borrowed until close. */
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,

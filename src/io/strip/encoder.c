@@ -13,8 +13,6 @@ static gf_encoder_slot *encoder_slot_at(const gf_encoder *encoder, uint64_t k) {
     return &encoder->slots[k % encoder->slot_count];
 }
 
-/* ---- encoding and writing -------------------------------------------------------------------- */
-
 static void encoder_work(void *context, uint32_t task, uint32_t thread) {
     gf_encoder_slot *s = context;
     gf_encoder *encoder = s->encoder;
@@ -45,8 +43,6 @@ static gf_status encoder_write_strips(gf_encoder *encoder, uint64_t max, gf_erro
     }
     return status;
 }
-
-/* ---- filling --------------------------------------------------------------------------------- */
 
 static unsigned char *encoder_row_in(const gf_encoder *encoder, const gf_encoder_slot *s,
                                      uint64_t r) {
@@ -101,8 +97,6 @@ gf_status gf_encoder_write(gf_sink *base, const void *src, size_t stride, uint64
     encoder->caller_seconds += gf_now() - start;
     return status;
 }
-
-/* ---- opening and closing --------------------------------------------------------------------- */
 
 static size_t encoder_memory_bytes(const gf_png_strips *strips) {
     return GF_PNG_PAD + (size_t)(strips->rows + strips->context + 1) * strips->row_stride;

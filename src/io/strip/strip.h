@@ -80,8 +80,6 @@ static inline const unsigned char *gf_png_row(const gf_png_strips *strips,
 void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
                         unsigned char *buffer, gf_png_probe *probe);
 
-/* ---- strips ---------------------------------------------------------------------------------- */
-
 /* Each strip becomes a piece of the zlib stream. A piece depends only on the rows of its strip and
  * a few rows above: the file is the same for any number of threads. */
 

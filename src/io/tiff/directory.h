@@ -69,8 +69,6 @@ typedef struct gf_tiff_bytes {
 gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
                              gf_tiff_bytes *bytes, gf_error *error);
 
-/* ---- TIFF files ------------------------------------------------------------------------------ */
-
 enum { GF_TIFF_PAGES_COUNTED = 4096 }; /* a note and `info` state the number of pages up to this */
 
 /* Find the directory of a page, numbered from 1. *pages receives the number of pages, counted up to
