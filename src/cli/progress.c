@@ -1,6 +1,5 @@
 /* Progress bar, lines and events of one image or a batch. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +110,8 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
         return;
     progress->drawn = now;
     const double done = progress->done + progress->running;
-    const double fraction = progress->work <= 0 || done <= 0 ? 0 : fmin(done / progress->work, 1);
+    double fraction = progress->work > 0 && done > 0 ? done / progress->work : 0;
+    fraction = fraction > 1 ? 1 : fraction;
     const double rate = (progress->pixels + progress->pixels_running) * 1e-6 / seconds;
     const double rest = fraction > 0 ? seconds * (1 / fraction - 1) : -1; /* below 0: unknown */
     if (progress->show == GF_CLI_SHOW_EVENTS) {

@@ -263,7 +263,8 @@ TEST(corruption_fails_files) {
     }
 }
 
-/* A bit flips once: exactly one file fails, although a retry would succeed. */
+/* A bit flips once: exactly one file fails, although a retry would succeed. Seldom none: the item
+ * was a damaged file, or has failed on its device before. */
 TEST(one_corruption_is_reported) {
     static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
@@ -276,21 +277,25 @@ TEST(one_corruption_is_reported) {
             test_settings(gf_filter_find(scenarios[i].filter), scenarios[i].text);
         int failed = 0;
         run_each(gf_filter_find(scenarios[i].filter), settings, NULL, COUNT);
-        faulty_expect(&(faulty_plan){.rows = 6,
-                                     .corruption = image ? CORRUPT_ROW : CORRUPT_STATE,
-                                     .bit = 9,
-                                     .corrupts_once = true});
-        assert_ok(run(&scenarios[i], settings));
-        assert_true(faulty_corrupted());
-        for (int n = 0; n < COUNT; n++) {
-            assert_int_equal(got[n].times, 1);
-            if (!strstr(got[n].error.message, "is unreliable")) {
-                assert_int_equal(got[n].status, want[n].status);
-                continue;
+        for (int round = 0; round < 5 && failed == 0; round++) {
+            faulty_expect(&(faulty_plan){.rows = 6,
+                                         .corruption = image ? CORRUPT_ROW : CORRUPT_STATE,
+                                         .bit = 9,
+                                         .corrupts_once = true});
+            assert_ok(run(&scenarios[i], settings));
+            assert_true(faulty_corrupted());
+            for (int n = 0; n < COUNT; n++) {
+                assert_int_equal(got[n].times, 1);
+                if (!strstr(got[n].error.message, "is unreliable")) {
+                    assert_int_equal(got[n].status, want[n].status);
+                    if (image && !want[n].status)
+                        check_file(n, "another file than the corrupted one");
+                    continue;
+                }
+                failed++;
+                assert_message(&got[n].error, in_paths[n]);
+                assert_int_equal(access(out_paths[n], F_OK), -1);
             }
-            failed++;
-            assert_message(&got[n].error, in_paths[n]);
-            assert_int_equal(access(out_paths[n], F_OK), -1);
         }
         if (failed != 1)
             fail_msg("%zu: %d files are reported as wrong", i, failed);
