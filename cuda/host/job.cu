@@ -76,7 +76,7 @@ static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t
 
 // ---- jobs ---------------------------------------------------------------------------------------
 
-// Memory that a run needs beside the images. Runs on one stream are in order and share it.
+// Memory of a run in addition to the images. Runs on one stream are in order and share it.
 struct gf_job_block {
     gf_job_block *next;
     uintptr_t stream; // see job_stream_key; unused_stream: none yet
