@@ -57,7 +57,8 @@ GF_BOTH void gf_code_join_leaves(gf_code_memory *memory, unsigned used) {
     for (unsigned made = 0; made + 1 < used; made++) {
         uint32_t sum = 0;
         for (int i = 0; i < 2; i++) {
-            /* nvcc 13.0 miscompiles a loop that keeps the fronts' weights and reads only one. */
+            /* Read both fronts each time: ptxas 13.0 reads the element after a front where one
+             * branch advances it and reads it. */
             const uint32_t none = UINT32_MAX; /* the queue is empty */
             const uint32_t leaf = next_leaf < used ? memory->leaves[next_leaf].frequency : none;
             const uint32_t node = next_node < made ? memory->weight[next_node] : none;
