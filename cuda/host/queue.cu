@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-extern "C" {
-}
+extern "C" {}
 
 static constexpr double spin_seconds = 1e-3; // of a wait, before the thread sleeps
 static constexpr long sleep_ns = 50000;

@@ -91,8 +91,8 @@ uint64_t test_environment(const char *name, uint64_t fallback);
 
 /* Return the tier that tests/run runs: "check", "test" or "long"; default: "test". */
 const char *test_tier(void);
-/* Return the number of random rounds: $GF_TEST_ROUNDS, or `count` divided by 6 in the tier check, by
- * 2 in the tier test, and multiplied by 8 in the tier long. */
+/* Return the number of random rounds: $GF_TEST_ROUNDS, or `count` divided by 6 in the tier check,
+ * by 2 in the tier test, and multiplied by 8 in the tier long. */
 uint64_t test_rounds(uint64_t count);
 /* Return the step through a sweep over all calls: 1 in `make test-long`, 7 otherwise. */
 uint64_t test_stride(void);
