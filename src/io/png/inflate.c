@@ -66,10 +66,10 @@ gf_status gf_png_inflate_fail(gf_png_inflate *rows, const char *what, gf_error *
         [GF_INFLATE_INVALID_DISTANCE] = "IDAT: invalid distance too far back",
         [GF_INFLATE_INVALID_CHECKSUM] = "IDAT: incorrect data check"};
     gf_png_stream *stream = &rows->stream;
+    gf_png_parallel_stop(rows->parallel); /* its threads use the stream */
     const bool truncated = !what && stream->damage == GF_INFLATE_TRUNCATED;
     const bool read_on = stream->idat.input->regular;
     size_t got = 1;
-    gf_png_parallel_stop(rows->parallel);
     while (!stream->unread.status && got != 0 && read_on)
         (void)gf_png_idat_read(&stream->idat, rows->in, GF_PNG_IN_BYTES, &got, &stream->unread);
     if (!stream->unread.status || !(read_on || truncated))

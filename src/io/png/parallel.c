@@ -512,8 +512,9 @@ static step *schedule_find(const gf_png_parallel *p, uint32_t block, segment **s
     if (!p->loading && !p->loaded_all && p->loaded - p->current < p->slots)
         return step_load;
     *s = segment_at(p, p->taken);
-    const bool may_decode = (*s)->exact ? schedule_may_try(p) : schedule_may_search(p);
-    return schedule_can_decode(p, p->taken) && may_decode ? step_decode : NULL;
+    if (!schedule_can_decode(p, p->taken)) /* it may be being loaded */
+        return NULL;
+    return ((*s)->exact ? schedule_may_try(p) : schedule_may_search(p)) ? step_decode : NULL;
 }
 
 /* Release the lock. Wake a thread if it has a step: those woken in vain delay the others. */
