@@ -44,7 +44,8 @@ static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *ro
                                              : gf_get_sample(format->type, row, i);
     if (format->type != GF_F32)
         return (uint8_t)((uint32_t)luma >> (format->type == GF_U8 ? 2 : 10));
-    return (uint8_t)((uint8_t)((luma > 0 ? fminf(luma, 1) : 0) * 255.0f) >> 2); /* NaN: 0 */
+    const float within = luma > 0 ? luma < 1 ? luma : 1 : 0; /* NaN: 0 */
+    return (uint8_t)((uint8_t)(within * 255.0f) >> 2);
 }
 
 static void golden_draw_pixel(const gf_format *format, const unsigned char *a,
