@@ -34,6 +34,7 @@ import functools
 import glob
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -276,7 +277,7 @@ class Checker:
 
     def run_all_dry(self, texts):
         """Run the targets of all make commands dry in one make; if one of them is missing, run_dry finds it."""
-        goals = {word for text in texts if (found := self.MAKE.fullmatch(text)) for word in found[2].split()
+        goals = {word for text in texts if (found := self.MAKE.fullmatch(text)) for word in shlex.split(found[2])
                  if "=" not in word}
         self.dry = self.run_block([" ".join(["make -n MAKE=true", *sorted(goals)])])[0][0] == 0
 
