@@ -115,8 +115,9 @@ uint64_t test_rounds(uint64_t count) {
     return test_environment("GF_TEST_ROUNDS", count);
 }
 
-uint64_t test_stride(void) {
-    return strcmp(test_tier(), "long") == 0 ? 1 : 7;
+uint64_t test_stride(uint64_t check, uint64_t test) {
+    const char *tier = test_tier();
+    return strcmp(tier, "check") == 0 ? check : strcmp(tier, "test") == 0 ? test : 1;
 }
 
 uint64_t test_environment(const char *name, uint64_t fallback) {

@@ -94,8 +94,9 @@ const char *test_tier(void);
 /* Return the number of random rounds: $GF_TEST_ROUNDS, or `count` divided by 6 in the tier check,
  * by 2 in the tier test, and multiplied by 8 in the tier long. */
 uint64_t test_rounds(uint64_t count);
-/* Return the step through a sweep over all calls: 1 in `make test-long`, 7 otherwise. */
-uint64_t test_stride(void);
+/* Return the step through a sweep: `check` in the tier check, `test` in the tier test, 1 in the
+ * tier long. */
+uint64_t test_stride(uint64_t check, uint64_t test);
 
 /* Image with painted memory before, after and between its rows. */
 typedef struct test_image {

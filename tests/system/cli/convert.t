@@ -125,15 +125,15 @@ $ chunk() { python3 -c 'import struct, sys, zlib; png = open("samples/scene.png"
 ! gpufilter: p3.png: its ICC profile is not sRGB; convert it to sRGB first or remove --linear
 [1]
 # --autorotate turns the picture as its EXIF orientation says, before --crop.
-$ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").read(); data = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0" + bytes([int(sys.argv[1])]) + bytes(6); sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' $1 $2; }; for side in 1 2 3 4 5 6 7 8; do turn $side samples/scene.png >turned.png; gpufilter smooth --stages enhance --gain 1 --autorotate -f turned.png up.png; gpufilter smooth -q --stages enhance --gain 1 up.png up.pam -f; gpufilter info up.pam | cut -d, -f2; for backend in golden cpu; do for filter in smooth normalize; do gpufilter $filter -q -b $backend --autorotate turned.png a.pam -f; gpufilter $filter -q -b $backend up.pam b.pam -f; cmp a.pam b.pam; done; gpufilter hist -b $backend --json -n 7 --autorotate --crop 3,2,500,400 turned.png | grep -o '"result.*' >a.txt; gpufilter hist -b $backend --json -n 7 --crop 3,2,500,400 up.pam | grep -o '"result.*' | cmp - a.txt; done; done
->  768x512 RGB u8 (8-bit binary)
->  768x512 RGB u8 (8-bit binary)
->  768x512 RGB u8 (8-bit binary)
->  768x512 RGB u8 (8-bit binary)
->  512x768 RGB u8 (8-bit binary)
->  512x768 RGB u8 (8-bit binary)
->  512x768 RGB u8 (8-bit binary)
->  512x768 RGB u8 (8-bit binary)
+$ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").read(); data = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0" + bytes([int(sys.argv[1])]) + bytes(6); sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' $1 $2; }; gpufilter smooth -q --stages enhance --gain 1 --crop 100,90,205,103 samples/scene.png part.png -f; for side in 1 2 3 4 5 6 7 8; do turn $side part.png >turned.png; gpufilter smooth --stages enhance --gain 1 --autorotate -f turned.png up.png; gpufilter smooth -q --stages enhance --gain 1 up.png up.pam -f; gpufilter info up.pam | cut -d, -f2; for backend in golden cpu; do for filter in smooth normalize; do gpufilter $filter -q -b $backend --autorotate turned.png a.pam -f; gpufilter $filter -q -b $backend up.pam b.pam -f; cmp a.pam b.pam; done; gpufilter hist -b $backend --json -n 7 --autorotate --crop 3,2,90,80 turned.png | grep -o '"result.*' >a.txt; gpufilter hist -b $backend --json -n 7 --crop 3,2,90,80 up.pam | grep -o '"result.*' | cmp - a.txt; done; done
+>  205x103 RGB u8 (8-bit binary)
+>  205x103 RGB u8 (8-bit binary)
+>  205x103 RGB u8 (8-bit binary)
+>  205x103 RGB u8 (8-bit binary)
+>  103x205 RGB u8 (8-bit binary)
+>  103x205 RGB u8 (8-bit binary)
+>  103x205 RGB u8 (8-bit binary)
+>  103x205 RGB u8 (8-bit binary)
 $ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").read(); data = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0" + bytes([int(sys.argv[1])]) + bytes(6); sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' $1 $2; }; turn 6 samples/scene.png >turned.png; gpufilter smooth --autorotate turned.png up.png -f --verify; gpufilter smooth --stages enhance --gain 1 --autorotate up.png - | cmp - up.png; grep -ac eXIf up.png; gpufilter smooth --autorotate turned.png up.ppm; gpufilter smooth --autorotate - - <turned.png | cmp - up.png; gpufilter normalize --autorotate - - <turned.png >n.png; gpufilter normalize --autorotate turned.png - | cmp - n.png; gpufilter compare -q --autorotate turned.png turned.png; gpufilter smooth -q --autorotate -O turned turned.png samples/page.png; cmp turned/turned.png up.png; gpufilter smooth --autorotate samples/ramp.pfm - --format pfm | cmp - <(gpufilter smooth samples/ramp.pfm - --format pfm); gpufilter smooth --autorotate --max-memory 1M turned.png no.png
 > 1
 ! gpufilter: turned.png: brightness x1.452, 24.7 % of samples clipped; --keep-brightness avoids it

@@ -146,7 +146,7 @@ static void try_calls(const scenario *w, gf_status status, const char *only, uin
     assert_false(any_noted());
     const uint64_t calls = faulty_calls();
     assert_true(calls > 10);
-    for (uint64_t n = 1; n <= calls; n += n < 12 ? 1 : step * test_stride()) {
+    for (uint64_t n = 1; n <= calls; n += n < 12 ? 1 : step * test_stride(7, 7)) {
         plan.fail_at = n;
         plan.status = status;
         plan.only = only;

@@ -122,7 +122,7 @@ static void try_every_call(fault_job *job, void *context) {
     assert_false(complete.report.device_failed);
     const uint64_t calls = faulty_calls();
     assert_true(calls > 4);
-    for (uint64_t n = 1; n <= calls; n += n < 6 ? 1 : test_stride()) {
+    for (uint64_t n = 1; n <= calls; n += n < 6 ? 1 : test_stride(7, 7)) {
         /* The kinds of failures alternate. GF_TEST_ALL_KINDS: every kind at every call. */
         const bool every = test_environment("GF_TEST_ALL_KINDS", 0);
         for (uint64_t kind = every ? 0 : (n + all->cases) % 4, end = every ? 4 : kind + 1;

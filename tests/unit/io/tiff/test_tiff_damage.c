@@ -241,7 +241,7 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
     memcpy(changed, data, size);
     unsigned char *sizes = entry_of(changed, kind->tiled ? 325 : 279) + 8;
     const uint32_t start = little(entry_of(changed, kind->tiled ? 324 : 273) + 8, 4);
-    const size_t bytes = little(sizes, 4), step = bytes / 100 + 1;
+    const size_t bytes = little(sizes, 4), step = (bytes / 100 + 1) * test_stride(4, 1);
     damage_count count = {0};
     bool edge;
     for (size_t at = how == CUT; at < bytes; at += edge ? 1 : step) {

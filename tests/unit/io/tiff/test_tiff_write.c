@@ -200,7 +200,7 @@ static void check_image(gf_format format, const char *compression, int content, 
 
 TEST(any_threads_write_the_same_bytes) {
     test_random random = {test_environment("GF_TEST_SEED", 92)};
-    for (int round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < test_rounds(60); round++) {
         gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
                             1 + test_below(&random, round % 5 ? 700 : 9),
                             1 + (uint32_t)test_below(&random, 4),
@@ -219,10 +219,11 @@ TEST(every_shape) {
         {1, 1, 1, GF_U8, false},      {1, 1, 4, GF_F32, true},       {3, 1, 2, GF_U16, true},
         {1000, 86, 3, GF_U8, false},  {1000, 87, 3, GF_U8, false},   {1000, 88, 3, GF_U8, false},
         {1000, 174, 3, GF_U8, false}, {1000, 175, 3, GF_U8, false}};
+    const uint64_t step = test_stride(4, 1);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-        for (int c = 0; c < 4; c++)
+        for (uint64_t c = s % step; c < 4; c += step)
             check_image(shapes[s], gf_names(GF_NAMES_TIFF_COMPRESSION)[c],
-                        (int)(s + (size_t)c) % CONTENTS, s);
+                        (int)((s + c) % CONTENTS), s);
 }
 
 /* ---- predictors ------------------------------------------------------------------------------ */
