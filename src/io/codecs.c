@@ -231,7 +231,6 @@ static gf_status sink_choose_codec(const char *path, const char *format, const g
 
 static gf_status sink_fail_type(const gf_codec *codec, const char *name, gf_type type,
                                 gf_error *error) {
-    static const char *const depths[] = {[GF_U8] = "8", [GF_U16] = "16", [GF_F32] = "f32"};
     const gf_type only = (gf_type)__builtin_ctz(codec->types);
     if (codec->types == GF_STORES_INTEGERS)
         return gf_fail(error, GF_FAILED,
@@ -241,7 +240,8 @@ static gf_status sink_fail_type(const gf_codec *codec, const char *name, gf_type
                    "%s: %s supports only %s samples, and this image is %s; write %s or give "
                    "--depth %s",
                    name, codec->label, gf_type_name(only), gf_type_name(type),
-                   type == GF_F32 ? ".tif" : ".png", depths[only]);
+                   type == GF_F32 ? ".tif" : ".png",
+                   gf_type_name(only) + (only != GF_F32)); /* u8: 8 */
 }
 
 static gf_status sink_fail_channels(const gf_codec *codec, const char *name,
