@@ -412,6 +412,8 @@ static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_pay
 
 enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_COUNTS };
 enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_OUTSIDE }; /* and the counters after those of bins */
+_Static_assert(GF_HIST_AT_NAN == 0 && GF_HIST_AT_BELOW == 1 && GF_HIST_AT_ABOVE == 2,
+               "columns are in the order of the counters");
 
 /* Tables in order. ROWS exists only with --per-row, FIRST only with --statistics, STATISTICS only
  * with statistics that were not requested, EXTRACTED and SAMPLES only with --extract. */
