@@ -41,13 +41,12 @@ static inline uint32_t convert_code(const gf_srgb *codes, float v) {
     return start + (light >= codes->thresholds[start + 1]);
 }
 
-/* Convert n samples between two types. linear: between sRGB integers and linear light of f32.
+/* Convert n samples between two types. light: between sRGB integers and linear light of f32.
  *
  * u16 to u8: v / 257 is rounded to nearest. v / 257 = k + 1/2 would mean 2 v = 257 (2 k + 1), an
  * odd number: there are no ties. */
-static void convert_block(gf_type in, gf_type out, bool linear, block *restrict to,
+static void convert_block(gf_type in, gf_type out, bool light, block *restrict to,
                           const block *restrict from, size_t n) {
-    const bool light = linear && (in == GF_F32) != (out == GF_F32);
     const gf_srgb srgb = light ? *gf_srgb_of(in == GF_F32 ? out : in) : (gf_srgb){0};
     if (in == out)
         memcpy(to, from, n * gf_type_bytes(in));
@@ -83,7 +82,7 @@ static void convert_block(gf_type in, gf_type out, bool linear, block *restrict 
 /* Conversion of the rows of an image. If only one format has alpha, the other is premultiplied. */
 typedef struct conversion {
     gf_format from, to;
-    bool linear;       /* convert_block for all channels but alpha */
+    bool light;        /* of convert_block, for all channels but alpha */
     uint64_t *outside; /* from f32: counter of samples outside 0..1; NULL: not counted */
 } conversion;
 
@@ -97,6 +96,13 @@ static void convert_divide(block *b, size_t n, size_t channels) {
             b->f32[i + c] = alpha > 0.0f ? b->f32[i + c] / alpha : 0.0f;
         b->f32[i + channels - 1] = alpha;
     }
+}
+
+/* Return how to convert; linear: from or to linear light, if one of the types is f32. */
+static conversion conversion_of(const gf_format *from, const gf_format *to, bool linear) {
+    return (conversion){.from = *from,
+                        .to = *to,
+                        .light = linear && (from->type == GF_F32) != (to->type == GF_F32)};
 }
 
 /* Convert `samples` samples. Those that grow may be at the end of dst: each block is read before it
@@ -121,8 +127,8 @@ static void convert_samples(const conversion *how, unsigned char *dst, const uns
                 outside += !(in.f32[k] >= 0.0f && in.f32[k] <= 1.0f);
             *how->outside += outside;
         }
-        convert_block(from, to, how->linear, &out, &in, n);
-        if (how->linear && pixel.alpha) {
+        convert_block(from, to, how->light, &out, &in, n);
+        if (how->light && pixel.alpha) {
             convert_block(from, to, false, &alpha, &in, n);
             gf_restore_alpha(&pixel, alpha.u8, out.u8, n / channels);
         }
@@ -259,7 +265,8 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     return status;
 }
 
-/* Wrap a source in a struct of `size` bytes. On failure it is unchanged. */
+/* Wrap *source in a struct of `size` bytes, which replaces it. Return NULL on failure; *source is
+ * then unchanged. */
 static void *wrapper_new(size_t size, gf_source **source, const char *name, gf_error *error) {
     gf_source *inner = *source;
     wrapper *wrap = gf_source_new(size, NULL, name, error);
@@ -329,7 +336,7 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
     convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, source, name, error);
     if (!convert)
         return GF_FAILED;
-    convert->how = (conversion){.from = from, .to = format, .linear = linear};
+    convert->how = conversion_of(&from, &format, linear);
     convert->wrap.row = convert_source_row;
     convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&from);
     convert->wrap.base.format = format;
@@ -947,7 +954,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
-    wrap->how = (conversion){.from = *format, .to = *stored, .linear = linear};
+    wrap->how = conversion_of(format, stored, linear);
     if (count && stored->type != GF_F32)
         wrap->how.outside = &wrap->base.remarks.outside;
     wrap->rows = rows;
