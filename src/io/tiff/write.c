@@ -73,7 +73,8 @@ static gf_status tiff_put(tiff_sink *sink, const void *data, uint64_t size, gf_e
     const uint64_t end = file->at + size;
     if (file->hold && end > file->capacity) {
         const uint64_t held = sink->encoder.held_bytes; /* checked against the limit */
-        const uint64_t capacity = end > held ? end : held;
+        const uint64_t more = end + end / 2 < held ? end + end / 2 : held;
+        const uint64_t capacity = more > end ? more : end;
         unsigned char *grown = realloc(file->held, capacity);
         if (!grown)
             return gf_fail_memory(error, tiff_name(sink), capacity, "the file");
