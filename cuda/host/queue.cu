@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-extern "C" {}
-
 static constexpr double spin_seconds = 1e-3; // of a wait, before the thread sleeps
 static constexpr long sleep_ns = 50000;
 

@@ -161,8 +161,8 @@ bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resou
 unsigned char *gf_resources_join(const void *iptc, size_t iptc_size, const void *resources,
                                  size_t size, size_t *joined_size);
 
-/* A TIFF structure (header, directories, values) without pixels. Any bytes are accepted; values are
- * changed in place. */
+/* EXIF data: a TIFF structure (header, directories, values) without pixels. Any bytes are accepted;
+ * values are changed in place. */
 
 /* Open EXIF data, which is borrowed. Return false unless it begins with the header of a classic
  * TIFF. */

@@ -231,8 +231,8 @@ static uint64_t segment_position(const segment *s) {
 
 /* ---- decoding without history ---------------------------------------------------------------- */
 
-/* Return the limit of the time for decoding a segment, in output bytes. Few tries that succeed take
- * longer. It is lower if all segments before this one have been linked. */
+/* Return the limit of the time for finding and decoding a segment, in output bytes. Few tries that
+ * succeed take longer. It is lower if all segments before this one have been linked. */
 static uint64_t segment_limit(const segment *s) {
     const gf_png_parallel *p = s->parallel;
     const bool awaited = segment_at(p, __atomic_load_n(&p->linked, __ATOMIC_RELAXED)) == s;

@@ -204,14 +204,14 @@ static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     static const struct sock_fprog program = {sizeof code / sizeof *code, code};
+    /* Without close_range, close only so many descriptors, since the limit may be huge. The seccomp
+     * filter prevents the use of the others. */
     enum { MAX_FILES = 1024 };
     bool closed = false;
     /* Kill the child when the parent dies, even if the parent died before this call. */
     sandbox_set_flag(PR_SET_PDEATHSIG, SIGKILL);
     if ((pid_t)syscall(SYS_getppid) != parent)
         gf_sandbox_exit(ESRCH);
-        /* Without close_range, close only the first MAX_FILES descriptors, since the limit may be
-         * huge. The seccomp filter prevents the use of the others. */
 #ifdef SYS_close_range
     closed = syscall(SYS_close_range, 0L, ~0U, 0L) == 0;
 #endif

@@ -49,8 +49,8 @@ struct gf_encoder {
     gf_encoder_slot *slots;
     uint32_t slot_count;
     gf_pool *pool; /* base.threads threads; NULL: none */
-    gf_png_scratch *
-        *scratch; /* of pool threads, which allocate them; the last one: of the caller */
+    /* Of pool threads, which allocate them; the last one: of the caller. */
+    gf_png_scratch **scratch;
     atomic_bool stop;
 };
 
