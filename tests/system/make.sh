@@ -7,14 +7,11 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 build=${1:-build}
 cores=$(getconf _NPROCESSORS_ONLN)
 
-jobs_of() { make -n "$@" | grep -o -e '-directory.* all'; } # ARGUMENTS...: of make
-all_cores() { [ "$(jobs_of demo CUDA=0)" = "-directory -j$cores all" ] && [ "$(jobs_of test CUDA=0)" = "-directory -j$cores all" ]; }
-jobs_given() { [ "$(jobs_of -j3 demo CUDA=0)" = "-directory  all" ] && [ "$(jobs_of -j1 demo CUDA=0)" = "-directory  all" ]; }
-check "demo and test use all cores" all_cores
-check "demo and test use the jobs given by -j" jobs_given
-
-jobs_of_tests() { make -n CUDA=0 "$@" T=png test | sed -n 's,^tests/run ,,p'; }
-check "tests run in as many jobs as make has" diff <(jobs_of_tests && jobs_of_tests -j3) <(echo ' build png' && echo '-j 3 build png')
+jobs_of() { make -n CUDA=0 T=png "$@" | sed -n 's/.*-directory \(.*all\)\( .*\)\?$/\1/p; s,^tests/run ,,p'; } # ARGUMENTS...: of make
+check "demo uses all cores" diff <(jobs_of demo) <(echo "-j$cores all")
+check "demo uses the jobs given by -j" diff <(jobs_of -j1 demo) <(echo ' all')
+check "test uses all cores" diff <(jobs_of test) <(printf '%s\n' "-j$cores all" ' build png')
+check "test uses the jobs given by -j" diff <(jobs_of -j3 test) <(printf '%s\n' ' all' '-j 3 build png')
 
 # A build without sanitizers is hardened; flags of the caller neither conflict nor are repeated.
 hardened() { # FILE WORD...: words of its headers and symbols
