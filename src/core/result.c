@@ -250,10 +250,11 @@ static void value_format_real(double x, bool is_float, char *text) {
 
 double gf_round_edge(double x, double width) {
     double scale = 1;
-    for (int digits = 0; digits <= 15; digits++, scale *= 10) {
+    for (int digits = 0; digits <= 15; digits++) {
         const double rounded = round(x * scale) / scale;
         if (fabs(rounded - x) <= width / 10000)
             return rounded;
+        scale *= 10;
     }
     return x;
 }
