@@ -123,8 +123,10 @@ gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error)
     }
     if (!status && chain.filter->effective)
         status = chain.filter->effective(plan, info->effective, error);
-    if (status && plan)
+    if (status && plan) {
         gf_settings_free(info->effective);
+        info->effective = NULL;
+    }
     gf_plan_free(plan);
     gf_chain_close(&chain);
     return status;
