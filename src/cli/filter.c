@@ -191,6 +191,7 @@ static gf_status filter_measure_pages(gf_cli_job *job, gf_outcome *outcome, gf_e
         job->run.later = job->page > 1;
         status = filter_compute(job, &one, error);
         gf_result_free(results[0]);
+        results[0] = NULL;
     }
     job->run.page = pages > 1 ? "all" : "1";
     job->run.later = pages > 1;

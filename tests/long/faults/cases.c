@@ -61,6 +61,8 @@ const gf_case fault_cases[] = {
     {"tiff through pipes", "smooth -j 1 --format tif - -", "", CASE_PIPE_OUT, "rgb.png", NULL},
     {"pages of a tiff", "smooth -j 1 --page all --verify --depth 16 pages.tif out.tif", "pages.tif",
      0, NULL, NULL},
+    {"pages of a tiff measured", "hist -q -j 1 -n 4 --page all --json pages.tif", "pages.tif", 0,
+     NULL, NULL},
     {"bmp", "smooth -j 1 rgb.bmp out.bmp", "rgb.bmp", CASE_LONG, NULL, NULL},
     {"tga", "smooth -j 1 rgb.tga out.tga", "rgb.tga", CASE_LONG, NULL, NULL},
     {"hdr", "smooth -j 1 rgb.hdr out.hdr", "rgb.hdr", CASE_LONG, NULL, NULL},
