@@ -84,7 +84,7 @@ static void roff_put(const char *text, FILE *page) {
     enum { PROSE, LIST, LITERAL } now = PROSE, next;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         const char *gap = strncmp(line, "  ", 2) == 0 ? strstr(line + 2, "  ") : NULL;
-        const char *item = gap > line + 2 && gap < line + strcspn(line, "\n") ? gap : NULL;
+        const char *item = gap && gap > line + 2 && gap < line + strcspn(line, "\n") ? gap : NULL;
         next = item || (now == LIST && strncmp(line, "   ", 3) == 0) ? LIST
                : strncmp(line, "    ", 4) == 0                       ? LITERAL
                                                                      : PROSE;

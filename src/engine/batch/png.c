@@ -204,7 +204,7 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     if (!status)
         status = gf_batch_png_compute(batch, engine, 1, image, stream, NULL);
     gf_made_free_results(&image->made);
-    free(image->task.plan);
+    gf_plan_free(image->task.plan);
     return status;
 }
 
