@@ -2,8 +2,8 @@
  *
  * A strip is a group of consecutive output rows that are processed together, and the input rows
  * that they need (gf_map_needs). The ring is one buffer for the input rows of all strips in flight;
- * consecutive strips share rows in it. A slot is the context of one strip in flight, and limits
- * their number: its part of the ring and its output buffers. */
+ * consecutive strips share rows in it. A slot is the context of one strip in flight: its part
+ * of the ring and its output buffers. The number of slots limits the strips in flight. */
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 

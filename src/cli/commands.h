@@ -115,7 +115,8 @@ typedef struct gf_run_output {
     gf_result *result;
 } gf_run_output;
 
-/* Run a filter on images in memory. made->image: NULL, or room for `drawn`. Free made->result. */
+/* Run a filter on images in memory. made->image: NULL, or room for `drawn`. The previous
+ * made->result is freed. */
 gf_status gf_run_output_make(gf_engine *engine, const gf_run_input *input, gf_run_output *made,
                              gf_report *report, gf_error *error);
 /* Count the samples of the images, cells of the tables and texts that differ in any bit. */

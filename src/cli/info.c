@@ -1,7 +1,6 @@
 /* Commands info (formats and metadata of image files) and devices (processor and CUDA devices). */
 #include <inttypes.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "commands.h"
 #include "report.h"

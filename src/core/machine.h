@@ -77,7 +77,8 @@ gf_status gf_device_list_read(const char *text, int present, gf_device_list *dev
                               gf_error *error);
 
 /* Return whether a library is compatible with a header; both versions are encoded as GF_VERSION.
- * Before 1.0, the ABI may change with each minor version, from 1.0 on with each major version. */
+ * Before 1.0, the ABI may change with each minor version. From 1.0, it only grows until the major
+ * version changes. */
 static inline bool gf_version_compatible(int library, int header) {
     const int series = library >= 10000 ? 10000 : 100;
     return header / series == library / series && header / 100 <= library / 100;

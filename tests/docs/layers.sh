@@ -69,7 +69,7 @@ only_allowed() { # CALLS-OR-INCLUDES
             return file == what || index(file, what "/") == 1
         }
         NR == FNR {n++; split($0, words); from[n] = $1; $1 = ""; to[n] = $0; next}
-        directory($1) == directory($2) || index($1, "src/cli/") == 1 || index($1, "src/mpi/") == 1 {next}
+        directory($1) == directory($2) || index($1, "src/cli/") == 1 || (index($1, "src/mpi/") == 1 && index($2, "src/cli/") != 1) {next}
         {
             for (i = 1; i <= n; i++) {
                 m = split(to[i], words)

@@ -374,7 +374,7 @@ static bool schedule_may_decode(const gf_schedule *schedule, uint32_t number) {
     return groups == 0 || (groups < MAX_DECODING && streams <= MAX_DECODING_STREAMS);
 }
 
-/* Begin to compute a group, if it is complete and the device has room: no files follow soon. */
+/* Begin to compute a group, if it is complete (no files follow soon) and the device has room. */
 static bool schedule_decode(gf_schedule *schedule, gf_schedule_worker *worker,
                             gf_schedule_driver *driver) {
     const bool more = schedule_may_open(schedule) ||

@@ -125,7 +125,7 @@ gf_status gf_check_overlap(const gf_plan *plan, const char *name, const gf_pixel
                            const gf_out_pixels *out, gf_error *error);
 /* Run a chain from file to file. *made: cleared first; the caller frees the results. */
 gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, gf_error *error);
-/* Run one image in memory, of `images` expected ones. */
+/* Run image `image` of a chain in memory. */
 gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                        uint64_t image, gf_made *made, gf_error *error);
 /* Run all images of a chain in device memory. results: one per image, or NULL. */
