@@ -70,9 +70,8 @@ TEST(wide_and_tall) {
         {"axis-sum", "axis=y", {18001, 300, 1, GF_F32, false}}, /* strips of four warps */
         {"axis-sum", "axis=y", {1048577, 3, 3, GF_U16, false}},
         {"axis-sum", "axis=y", {5003, 5001, 1, GF_U8, false}}, /* several loads per thread */
-        {"axis-sum",
-         "axis=y",
-         {97, 127, 3, GF_U8, false}}, /* one row less than two blocks, or one more */
+        /* One row less than two blocks, or one more. */
+        {"axis-sum", "axis=y", {97, 127, 3, GF_U8, false}},
         {"axis-sum", "axis=y", {31, 129, 1, GF_U16, false}},
         {"axis-sum", "axis=y", {3, 300007, 2, GF_U8, true}},
         {"axis-sum", "axis=y", {3, 300007, 1, GF_F32, false}},

@@ -3,6 +3,13 @@
 
 #include "strip.h"
 
+/* Check all rows of an image with 64-byte alignment. Even numbers of channels include alpha. */
+static void check(const char *text, uint64_t seed, uint64_t width, uint64_t height,
+                  uint32_t channels, int type) {
+    const gf_format format = {width, height, channels, (gf_type)type, channels % 2 == 0};
+    assert_true(test_strip_on_device(gf_filter_find("smooth"), text, seed, format, true, 64));
+}
+
 /* The integer path of u8: scales that skip values up to white, and random parameters. */
 TEST(bright_and_random_parameters) {
     test_needs_gpu();
@@ -23,17 +30,12 @@ TEST(bright_and_random_parameters) {
     };
     const gf_filter *smooth = gf_filter_find("smooth");
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
-        for (uint32_t channels = 1; channels <= 4; channels++) {
-            const gf_format format = {501 + c, 9, channels, GF_U8, channels % 2 == 0};
-            assert_true(test_strip_on_device(smooth, cases[c], 777 + c, format, true, 64));
-        }
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            check(cases[c], 777 + c, 501 + c, 9, channels, GF_U8);
     for (size_t c = 0; test_case(smooth, c); c++)
         for (uint32_t channels = 1; channels <= 4; channels++)
-            for (uint64_t seed = 0; seed < 4; seed++) { /* different contents */
-                const gf_format format = {501 + c, 9, channels, GF_U8, channels % 2 == 0};
-                assert_true(test_strip_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
-                                                 format, true, 64));
-            }
+            for (uint64_t seed = 0; seed < 4; seed++) /* different contents */
+                check(test_case(smooth, c), 1777 + c * 4 + seed, 501 + c, 9, channels, GF_U8);
     const uint64_t rounds = test_rounds(12) * 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (uint64_t round = 0; round < rounds; round++) {
@@ -68,10 +70,7 @@ TEST(every_radius_and_width) {
                     char text[64];
                     snprintf(text, sizeof text, "radius=%u%s", radius,
                              width % 2 ? "" : " weight=0.3333 gain=0.9");
-                    const gf_format format = {width, 3, channels, (gf_type)type, channels % 2 == 0};
-                    assert_true(test_strip_on_device(gf_filter_find("smooth"), text,
-                                                     9000 + radius * 100 + width, format, true,
-                                                     64));
+                    check(text, 9000 + radius * 100 + width, width, 3, channels, type);
                 }
 }
 
@@ -88,11 +87,8 @@ TEST(rows_of_several_warps) {
                     char text[64];
                     snprintf(text, sizeof text, "radius=%d%s", 1 + (d + 9) % 3,
                              d % 2 ? "" : " weight=0.3333 gain=0.9");
-                    const gf_format format = {warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3,
-                                              channels, (gf_type)type, channels % 2 == 0};
-                    assert_true(test_strip_on_device(gf_filter_find("smooth"), text,
-                                                     7000 + warps * 100 + (uint64_t)(d + 9), format,
-                                                     true, 64));
+                    check(text, 7000 + warps * 100 + (uint64_t)(d + 9),
+                          warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3, channels, type);
                 }
 }
 
@@ -102,16 +98,13 @@ TEST(rows_of_several_tiles) {
     test_needs_gpu();
     static const uint64_t bytes[] = {1472, 1536, 3072, 6144, 9216};
     static const int radii[] = {1, 2, 3, 8};
-    const gf_filter *smooth = gf_filter_find("smooth");
     for (size_t b = 0; b < sizeof bytes / sizeof bytes[0]; b++)
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (uint64_t d = 0; d < 40; d += 1 + d / 4) {
                 const uint64_t at = b * 1000 + channels * 100 + d;
                 char text[64];
                 snprintf(text, sizeof text, "radius=%d", radii[at % 4]);
-                const gf_format format = {bytes[b] / channels + d - 20, 5, channels, GF_U8,
-                                          channels % 2 == 0};
-                assert_true(test_strip_on_device(smooth, text, at, format, true, 64));
+                check(text, at, bytes[b] / channels + d - 20, 5, channels, GF_U8);
             }
 }
 
@@ -124,8 +117,8 @@ TEST(rows_far_apart) {
     for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++)
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
             for (int type = GF_U8; type <= GF_F32; type++) {
-                const gf_format format = {widths[w], 7, (uint32_t)(1 + (i + w) % 4), (gf_type)type,
-                                          ((uint32_t)(1 + (i + w) % 4)) % 2 == 0};
+                const uint32_t channels = (uint32_t)(1 + (i + w) % 4);
+                const gf_format format = {widths[w], 7, channels, (gf_type)type, channels % 2 == 0};
                 assert_true(test_strip_on_device(smooth, "", i * 10 + w, format, true, aligns[i]));
             }
 }
@@ -144,13 +137,10 @@ TEST(ties_all_over) {
         "stages=enhance,smooth gain=0.25 weight=1",
     };
     static const uint64_t widths[] = {5, 33, 100, 509, 1537, 3200};
-    const gf_filter *smooth = gf_filter_find("smooth");
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
-            for (uint32_t channels = 1; channels <= 4; channels++) {
-                const gf_format format = {widths[w], 70, channels, GF_U8, channels % 2 == 0};
-                assert_true(test_strip_on_device(smooth, cases[c], c * 100 + w, format, true, 64));
-            }
+            for (uint32_t channels = 1; channels <= 4; channels++)
+                check(cases[c], c * 100 + w, widths[w], 70, channels, GF_U8);
 }
 
 /* Columns of every height around one window and one chunk, with row ends at every position of a
@@ -177,7 +167,7 @@ TEST(columns_of_several_chunks) {
         for (uint32_t channels = 1; channels <= 4; channels++) {
             const gf_format format = {2100 + channels, 1100, channels, (gf_type)type,
                                       channels % 2 == 0};
-            assert_true(test_strip_on_device(smooth, "axis=y", channels, format, true, 64));
+            check("axis=y", channels, format.width, 1100, channels, type);
             assert_true(
                 test_strip_on_device(smooth, "axis=xy radius=3", channels, format, false, 64));
         }
