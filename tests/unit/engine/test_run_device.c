@@ -1,7 +1,7 @@
 /* gf_run_device without a device: golden replaces the kernels, on host memory. Checks what device.c
  * does: arguments, images per launch, results, and the jobs that an engine keeps. */
+#include "device_images.h"
 #include "fake_device.h"
-#include "job.h"
 
 /* Store the number of threads instead of a file. */
 static gf_status fake_encode_png(void *state, const gf_device_encoding *call, gf_error *error) {
@@ -47,47 +47,19 @@ static int stop(void **state) {
 enum { COUNT = 5, WIDTH = 9, HEIGHT = 7, BYTES = WIDTH * HEIGHT };
 static const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
 
+static void copy(void *to, const void *from, size_t size, void *stream) {
+    memcpy(to, from, size);
+}
+
+static const image_memory default_memory = {test_alloc, free, copy};
+
 /* Run images `gap` bytes apart, and check results and the number of launches. */
 static void check_batch(const char *name, const char *text, size_t gap, int expected) {
-    static unsigned char from[2 * COUNT * (BYTES + 16)], to[COUNT * (BYTES + 16)];
-    const gf_filter *filter = gf_filter_find(name);
-    const uint32_t inputs = filter->info.inputs;
-    AUTO(settings) gf_settings *settings = test_settings(filter, text);
-    AUTO(engine) gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
-    AUTO(engine) gf_engine *engine = fake_engine();
-    gf_pixels in[2 * COUNT];
-    gf_out_pixels out[COUNT];
-    gf_result *results[COUNT];
-    test_random random = test_seeded(gap + 1);
-    for (size_t i = 0; i < sizeof from; i++)
-        from[i] = (unsigned char)test_below(&random, 256);
-    memset(to, TEST_PAINT, sizeof to);
-    for (size_t i = 0; i < COUNT; i++) {
-        for (uint32_t k = 0; k < inputs; k++)
-            in[i * inputs + k] = (gf_pixels){from + (k * COUNT + i) * (BYTES + gap), WIDTH};
-        out[i] = (gf_out_pixels){to + i * (BYTES + gap), WIDTH};
-    }
+    AUTO(images)
+    image_set set = new_images((image_case){name, text, format, COUNT, .gap = gap});
     launches = 0;
-    if (test_run_device_list(&(test_list){engine, filter, settings, &format, COUNT, in, out,
-                                          .result = filter->measure ? results : NULL}))
-        fail_msg("%s '%s': %s", name, text, why.message);
+    images_check(&set, 0, COUNT);
     assert_int_equal(launches, expected);
-    for (size_t i = 0; i < COUNT; i++) {
-        unsigned char want[BYTES];
-        gf_result *result;
-        assert_ok(test_run_memory(&(test_memory){golden, filter, settings, &format, in + i * inputs,
-                                                 filter->measure ? NULL : want, WIDTH,
-                                                 .result = &result}));
-        if (!filter->measure) {
-            assert_memory_equal(out[i].data, want, BYTES);
-            assert_true(test_painted((unsigned char *)out[i].data + BYTES,
-                                     (unsigned char *)out[i].data + BYTES + gap));
-            continue;
-        }
-        assert_true(test_same_result(result, results[i], name));
-        gf_result_free(result);
-        gf_result_free(results[i]);
-    }
 }
 
 TEST(batches_take_few_launches) {
@@ -113,33 +85,32 @@ TEST(waits_for_a_stream) {
     assert_int_equal(waits, 1);
 }
 
+static void run_row(gf_engine *engine, const gf_settings *settings, uint64_t width) {
+    unsigned char in[12], out[12];
+    memset(in, 7, sizeof in);
+    assert_ok(test_run_device(&(test_memory){engine, gf_filter_find("smooth"), settings,
+                                             &(gf_format){width, 1, 1, GF_U8, false},
+                                             &(gf_pixels){in, width}, out, width}));
+}
+
 TEST(engines_keep_sixteen_jobs) {
     const gf_filter *filter = gf_filter_find("smooth");
     AUTO(settings)
     gf_settings *settings = test_settings(filter, ""), *other = test_settings(filter, "radius=1");
     gf_engine *engine = fake_engine();
-    unsigned char in[40], out[40];
-    memset(in, 7, sizeof in);
     for (int round = 0; round < 3; round++)
         for (uint64_t width = 1; width <= 8; width++) {
-            const gf_format row = {width, 1, 1, GF_U8, false};
-            const gf_pixels image = {in, width};
-            for (int s = 0; s < 2; s++)
-                assert_ok(test_run_device(&(test_memory){engine, filter, s ? other : settings, &row,
-                                                         &image, out, width}));
+            run_row(engine, settings, width);
+            run_row(engine, other, width);
         }
     assert_int_equal(opened_jobs, 16); /* each later call finds its job */
     for (uint64_t width = 9; width <= 12; width++)
-        assert_ok(test_run_device(&(test_memory){engine, filter, settings,
-                                                 &(gf_format){width, 1, 1, GF_U8, false},
-                                                 &(gf_pixels){in, width}, out, width}));
+        run_row(engine, settings, width);
     assert_int_equal(open_jobs, 16);
     assert_int_equal(opened_jobs, 20);
     /* The jobs of widths 1 and 2 were the oldest ones; width 3 is kept. */
-    for (uint64_t width = 3; width >= 2; width--)
-        assert_ok(test_run_device(&(test_memory){engine, filter, settings,
-                                                 &(gf_format){width, 1, 1, GF_U8, false},
-                                                 &(gf_pixels){in, width}, out, width}));
+    run_row(engine, settings, 3);
+    run_row(engine, settings, 2);
     assert_int_equal(opened_jobs, 21);
     gf_engine_close(engine);
     assert_int_equal(open_jobs, 0);
