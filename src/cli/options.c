@@ -41,12 +41,12 @@ static const char *const colours[] = {"auto", "always", "never", NULL};
 
 /* An option: its features, its member of gf_cli_options, and the arguments of a macro in cli.h. */
 #define OPTION(features, field, ...)                                                               \
-    { FEATURE_##features, offsetof(gf_cli_options, field), __VA_ARGS__, (gf_name_list)0 }
+    { FEATURE_##features, (gf_name_list)0, offsetof(gf_cli_options, field), __VA_ARGS__ }
 #define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))
 #define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__, NULL))
 #define CHOICE(features, field, ...) OPTION(features, field, GF_CLI_CHOICE(__VA_ARGS__))
 #define NAMED(features, field, list, ...)                                                          \
-    { FEATURE_##features, offsetof(gf_cli_options, field), GF_CLI_CHOICE(__VA_ARGS__, NULL), list }
+    { FEATURE_##features, list, offsetof(gf_cli_options, field), GF_CLI_CHOICE(__VA_ARGS__, NULL) }
 #define INT(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(INT, __VA_ARGS__))
 #define SIZE(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(SIZE, __VA_ARGS__))
 
@@ -54,9 +54,9 @@ static const char *const colours[] = {"auto", "always", "never", NULL};
  * up to its first "; ". */
 static const struct gf_common {
     gf_feature features;
+    gf_name_list names; /* of a choice without choices: those of the library */
     size_t field; /* in gf_cli_options: a bool, uint32_t for INT, uint64_t for SIZE, or text */
     gf_param param;
-    gf_name_list names; /* of a choice without choices: those of the library */
 } table[] = {
     {.param = {.group = "Input and output"}},
     TEXT(ANY, raw_text, "raw", 0, "SHAPE",

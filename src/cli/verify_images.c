@@ -207,6 +207,12 @@ __attribute__((format(printf, 2, 3))) static void differences_add(gf_differences
     va_end(arguments);
 }
 
+static uint64_t real_bits(double real) {
+    uint64_t bits;
+    memcpy(&bits, &real, sizeof bits);
+    return bits;
+}
+
 static void compare_table(const gf_result *want, const gf_result *got, size_t t,
                           gf_differences *found) {
     const gf_table *table = gf_result_table(want, t), *other = gf_result_table(got, t);
@@ -226,7 +232,7 @@ static void compare_table(const gf_result *want, const gf_result *got, size_t t,
             /* Compare every bit, including NaN payloads and the sign of 0. Members that a type does
              * not use are zero. */
             if (a.type != b.type || a.low != b.low || a.high != b.high ||
-                memcmp(&a.real, &b.real, sizeof a.real) != 0 ||
+                real_bits(a.real) != real_bits(b.real) ||
                 (a.type == GF_VALUE_TEXT && strcmp(a.text, b.text) != 0))
                 differences_add(found, "table %s, row %" PRIu64 ", %s: expected %.48s, got %.48s",
                                 table->name, row, table->columns[c].name,
