@@ -1,80 +1,16 @@
 #!/usr/bin/env bash
 # Interrupted batches and --resume: tests/system/batch_resume.sh BUILD. Signals at arbitrary times, and files that
-# change during the run.
+# change during the run. (transports.sh: signals during an image, and SIGKILL.)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 . tests/support/batch_run.sh
 
-# A signal ends the run while every thread processes an image; the batch is then resumed.
-count_temporary() { find "$1" -name '.*.tmp' | wc -l; }
-for signal in KILL TERM INT HUP; do
-    for threads in 1 4; do
-        rm -rf some out
-        mkdir some
-        cp in/1/*[124-9].pgm in/2/*[124-9].pgm some
-        files=(some/*)
-        half=$((${#files[@]} / 2))
-        for ((t = 0; t < threads; t++)); do
-            mv "${files[half + t]}" held$t
-            mkfifo "${files[half + t]}"
-        done
-        # A shell's background jobs ignore INT; the program leaves ignored signals ignored.
-        env --default-signal gpufilter smooth some/* -O out --threads $threads 2>/dev/null &
-        program=$!
-        descriptors=()
-        for ((t = 0; t < threads; t++)); do
-            exec {fd}>"${files[half + t]}"
-            head -c 30 held$t >&$fd
-            descriptors+=("$fd")
-        done
-        under_way() { [ "$(count_unfinished $program)" = $threads ] && has_files out $half; }
-        within 20 under_way
-        started=$(count_unfinished $program) named=$(count_temporary out)
-        kill -s $signal $program
-        wait $program 2>/dev/null
-        code=$?
-        for fd in "${descriptors[@]}"; do exec {fd}>&-; done
-        left=$(count_temporary out) made=$(ls out | wc -l)
-        for ((t = 0; t < threads; t++)); do mv -f held$t "${files[half + t]}"; done
-        ls -i out >before
-        gpufilter smooth some/* -O out --resume 2>stderr
-        resumed=$?
-        ls -i out >after
-        gpufilter smooth some/* -O whole$signal$threads -q
-        killed() { [ "$started" -eq $threads ] && [ $code -eq $((128 + $(kill -l $signal))) ] && [ "$made" -eq $half ]; }
-        # Only SIGKILL leaves files with temporary names.
-        clean() { [ "$left" -eq 0 ] || { [ $signal = KILL ] && [ "$left" -eq "$named" ]; }; }
-        only_missing() { [ $resumed -eq 0 ] && summary $((${#files[@]} - half)) 0 $half stderr &&
-            [ -z "$(comm -23 <(sort before) <(sort after))" ] && diff -r -x '.*' out whole$signal$threads; }
-        check "$signal, $threads threads: exit code and finished outputs" killed
-        check "$signal, $threads threads: no temporary files" clean
-        check "$signal, $threads threads: --resume makes only the missing outputs" only_missing
-    done
-done
-
-# SIGKILL at arbitrary times: every output with its final name is complete, and the last resumed run completes the
-# batch.
-kill_often() {
-    rm -rf often
-    for i in $(seq 60); do
-        timeout -s KILL "0.0$((1 + i % 6))" gpufilter smooth -R in -O often --resume --threads 3 -q 2>/dev/null
-        code=$?
-        for file in $(find often -name '*.pgm'); do
-            cmp "$file" "want/${file#often/}" || return 1
-        done
-        [ $code -ge 128 ] || break
-    done
-    gpufilter smooth -R in -O often --resume -q 2>errors
-    ! grep -q 'use --force to replace it' errors && same often
-}
-check "killed repeatedly" kill_often
-
 # SIGTERM at arbitrary times: no thread leaves a temporary file or prints an error.
 end_often() {
     for i in $(seq 40); do
         rm -rf ended
-        timeout -s TERM --preserve-status "0.0$((1 + i % 9))" gpufilter smooth in/[0-4]/*[124-9].pgm -O ended --threads 8 \
+        timeout -s TERM --preserve-status "0.0$((1 + i % 9))" gpufilter smooth in/[0126]/*[124-9].pgm -O ended --threads 8 \
             -q 2>errors
         [ "$(count_temporary ended 2>/dev/null)" = 0 ] && [ ! -s errors ] || { cat errors; ls -A ended; return 1; }
     done
@@ -87,7 +23,7 @@ end_by_many() {
     local ended=0
     for i in $(seq 80); do
         rm -rf ended
-        env --default-signal gpufilter smooth in/[0-4]/*[124-9].pgm -O ended --threads $((i % 4 ? 1 : 8)) -q 2>errors &
+        env --default-signal gpufilter smooth in/[0126]/*[124-9].pgm -O ended --threads $((i % 4 ? 1 : 8)) -q 2>errors &
         program=$!
         # An earlier signal might end the shell child before it executes the program.
         until compgen -G "ended/*.pgm" >/dev/null || ! kill -0 $program 2>/dev/null; do :; done
@@ -185,6 +121,7 @@ change_during_run() { # ACTION OPTIONS...
     wait $program
 }
 concurrent_run() { gpufilter smooth again.pgm -O late --resume -q; }
+concurrent_shard() { gpufilter smooth in/1/008.pgm again.pgm -O late --shard 2/2 -q; }
 foreign_file() { echo mine >late/again.pgm; }
 outrun() {
     cp in/1/001.pgm again.pgm && mkdir late
@@ -193,7 +130,10 @@ outrun() {
     gpufilter smooth again.pgm -O late --resume 2>stderr && summary 0 0 1 stderr
 }
 outrun_resumed() {
-    rm -rf late && change_during_run concurrent_run --resume && summary 1 0 1 stderr && cmp late/again.pgm want/1/001.pgm || return 1
+    local run
+    for run in concurrent_run concurrent_shard; do
+        rm -rf late && change_during_run $run --resume && summary 1 0 1 stderr && cmp late/again.pgm want/1/001.pgm || return 1
+    done
     touch again.pgm && rm late/pipe.pgm
     change_during_run concurrent_run --resume && summary 2 0 0 stderr && cmp late/again.pgm want/1/001.pgm
 }
