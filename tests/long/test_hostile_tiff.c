@@ -1,9 +1,8 @@
 /* Damaged TIFF files of every kind: each must be rejected with one line or be read, in limited time
  * and memory, with the same result for any number of threads. */
-#include "hostile.h"
-
-#include "io_util.h"
 #include "tiff_file.h"
+
+#include "hostile.h"
 
 static hostile totals;
 

@@ -150,14 +150,27 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     return load_source(source, strip, pixels, metadata, error);
 }
 
-/* Check the format and the pixels of a file that is read in strips of `strip` rows. */
-static inline void assert_loads(const char *path, const gf_limits *limits, uint64_t strip,
-                                const gf_format *format, const void *pixels) {
+/* Check the format and the pixels of a file that is read in strips of `strip` rows. what: starts
+ * the message of a failure. */
+static inline void assert_image(const char *path, const gf_limits *limits, uint64_t strip,
+                                const gf_format *format, const void *pixels, const char *what) {
+    const size_t row = gf_row_bytes(format);
     gf_format got;
     AUTO(free) unsigned char *back;
-    assert_ok(load_image(path, limits, strip, &got, &back, NULL, &why));
-    assert_true(gf_format_equal(&got, format));
-    assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
+    if (load_image(path, limits, strip, &got, &back, NULL, &why) != GF_OK)
+        fail_msg("%s: %s", what, why.message);
+    if (!gf_format_equal(&got, format))
+        fail_msg("%s: %ux%u, %u channels, type %d", what, (unsigned)got.width, (unsigned)got.height,
+                 got.channels, (int)got.type);
+    for (uint64_t y = 0; y < format->height; y++)
+        if (memcmp(back + y * row, (const unsigned char *)pixels + y * row, row) != 0)
+            fail_msg("%s: row %u differs", what, (unsigned)y);
+}
+
+/* The same; the path starts the message. */
+static inline void assert_loads(const char *path, const gf_limits *limits, uint64_t strip,
+                                const gf_format *format, const void *pixels) {
+    assert_image(path, limits, strip, format, pixels, path);
 }
 
 /* Write a file into the directory and check the image in it. */

@@ -5,8 +5,8 @@
 
 #include <tiffio.h>
 
-#include "core/image.h"
-#include "testing.h"
+#include "io/bytes.h"
+#include "io_util.h"
 
 enum {
     TIFF_NO_EXTRA = 0xffff,
@@ -25,8 +25,9 @@ typedef struct tiff_spec {
     uint32_t rows_per_strip;
     unsigned colors; /* scale of the colour map */
     uint32_t subfile;
-    bool sparse;   /* units without data */
-    bool repeated; /* small values in runs, so that codecs find something */
+    bool sparse;          /* units without data */
+    bool repeated;        /* small values in runs, so that codecs find something */
+    uint32_t fax_options; /* of Group 3 */
 } tiff_spec;
 
 /* Return a grey image of 5 rows in LZW strips of 2 rows. */
@@ -59,13 +60,16 @@ static inline void tiff_set_tags(TIFF *tiff, const tiff_spec *spec, test_random 
     if (spec->predictor > 1)
         TIFFSetField(tiff, TIFFTAG_PREDICTOR, spec->predictor);
     if (spec->extra != TIFF_NO_EXTRA)
-        TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &spec->extra);
+        TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, spec->samples > 4 ? spec->samples - 3 : 1,
+                     (const uint16_t[3]){spec->extra});
     if (spec->reversed)
         TIFFSetField(tiff, TIFFTAG_FILLORDER, FILLORDER_LSB2MSB);
     if (spec->subfile)
         TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, spec->subfile);
     if (spec->photometric == PHOTOMETRIC_YCBCR)
         TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    if (spec->fax_options)
+        TIFFSetField(tiff, TIFFTAG_GROUP3OPTIONS, spec->fax_options);
     if (spec->compression == COMPRESSION_PIXARLOG)
         TIFFSetField(tiff, TIFFTAG_PIXARLOGDATAFMT,
                      spec->bits == 8    ? PIXARLOGDATAFMT_8BIT
@@ -120,14 +124,28 @@ static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_
     return TIFFWriteDirectory(tiff) && written;
 }
 
-/* Write a file with `count` pages. Return false if libtiff cannot write it. */
-static inline bool tiff_write(const char *path, const tiff_spec *specs, size_t count,
-                              test_random *random) {
-    const char mode[] = {'w', specs->big_endian ? 'b' : 'l', specs->big ? '8' : '4', 0};
+/* Create a file of this byte order and size of offsets. */
+static inline TIFF *tiff_create(const char *path, const tiff_spec *spec) {
+    const char mode[] = {'w', spec->big_endian ? 'b' : 'l', spec->big ? '8' : '4', 0};
     TIFFSetErrorHandler(tiff_silent);
     TIFFSetWarningHandler(tiff_silent);
     TIFF *tiff = TIFFOpen(path, mode);
     assert_non_null(tiff);
+    return tiff;
+}
+
+/* Create a file and set its tags. The caller writes the samples. */
+static inline TIFF *tiff_begin(const char *path, const tiff_spec *spec) {
+    test_random random = test_seeded(1);
+    TIFF *tiff = tiff_create(path, spec);
+    tiff_set_tags(tiff, spec, &random);
+    return tiff;
+}
+
+/* Write a file with `count` pages. Return false if libtiff cannot write it. */
+static inline bool tiff_write(const char *path, const tiff_spec *specs, size_t count,
+                              test_random *random) {
+    TIFF *tiff = tiff_create(path, specs);
     bool written = true;
     for (size_t i = 0; i < count; i++)
         written &= tiff_write_directory(tiff, &specs[i], random);
@@ -140,19 +158,80 @@ static inline void tiff_put(const char *path, const tiff_spec *spec) {
     assert_true(tiff_write(path, spec, 1, &(test_random){test_seeded(1).state}));
 }
 
+/* Return the data of a strip or tile in the bytes of a file, where libtiff finds it, and its size.
+ * i: modulo the number of strips or tiles. */
+static inline unsigned char *tiff_unit(const char *path, unsigned char *data, uint32_t i,
+                                       uint64_t *size) {
+    TIFF *tiff = TIFFOpen(path, "r");
+    assert_non_null(tiff);
+    i %= TIFFIsTiled(tiff) ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+    data += TIFFGetStrileOffset(tiff, i);
+    *size = TIFFGetStrileByteCount(tiff, i);
+    TIFFClose(tiff);
+    return data;
+}
+
+/* ---- directories of classic little-endian files ---------------------------------------------- */
+
+typedef struct tiff_entry {
+    uint16_t tag, type;
+    uint32_t count, value;
+} tiff_entry;
+
+/* Write a directory and the offset of the next one. Return the end. */
+static inline unsigned char *tiff_put_entries(unsigned char *at, const tiff_entry *entries,
+                                              size_t count, uint32_t next) {
+    gf_put_little16(at, (uint32_t)count);
+    at += 2;
+    for (size_t i = 0; i < count; i++, at += 12) {
+        gf_put_little16(at, entries[i].tag);
+        gf_put_little16(at + 2, entries[i].type);
+        gf_put_little32(at + 4, entries[i].count);
+        gf_put_little32(at + 8, entries[i].value);
+    }
+    gf_put_little32(at, next);
+    return at + 4;
+}
+
+/* Return the entry of a tag in the first directory. */
+static inline unsigned char *tiff_entry_of(unsigned char *data, unsigned tag) {
+    unsigned char *entry = data + gf_little32(data + 4) + 2;
+    for (uint32_t i = gf_little16(entry - 2); i > 0; i--, entry += 12)
+        if (gf_little16(entry) == tag)
+            return entry;
+    fail_msg("no tag %u", tag);
+    return NULL;
+}
+
+/* Set the tag, the number of values, and the value of an entry in a file. A SHORT becomes a LONG if
+ * the value needs it. */
+static inline void tiff_patch_entry(const char *path, unsigned tag, unsigned new_tag,
+                                    uint32_t count, uint32_t value) {
+    size_t size;
+    AUTO(free) unsigned char *data = test_bytes(path, &size);
+    unsigned char *entry = tiff_entry_of(data, tag);
+    if (gf_little16(entry + 2) == TIFF_SHORT && value > UINT16_MAX)
+        gf_put_little16(entry + 2, TIFF_LONG);
+    gf_put_little16(entry, new_tag);
+    gf_put_little32(entry + 4, count);
+    gf_put_little32(entry + 8, value);
+    put_bytes(path, data, size);
+}
+
+static inline void tiff_patch(const char *path, unsigned tag, uint32_t value) {
+    tiff_patch_entry(path, tag, tag, 1, value);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
 /* Return sample i of a decoded row. */
-static inline uint32_t tiff_sample(const unsigned char *row, uint64_t i, uint32_t depth) {
-    uint16_t v16;
-    uint32_t v32;
-    if (depth == 32) {
-        memcpy(&v32, row + 4 * i, sizeof v32);
-        return v32;
+static inline uint64_t tiff_sample(const unsigned char *row, uint64_t i, uint32_t depth) {
+    uint64_t value = 0;
+    if (depth % 16 == 0) { /* in the byte order of the host */
+        memcpy((unsigned char *)&value + (gf_host_is_little() ? 0 : 8 - depth / 8),
+               row + depth / 8 * i, depth / 8);
+        return value;
     }
-    if (depth == 16) {
-        memcpy(&v16, row + 2 * i, sizeof v16);
-        return v16;
-    }
-    uint32_t value = 0;
     for (uint64_t bit = i * depth; bit < (i + 1) * depth; bit++)
         value = value << 1 | (row[bit / 8] >> (7 - bit % 8) & 1);
     return value;
@@ -169,7 +248,7 @@ static inline void tiff_put_sample(unsigned char *row, uint64_t i, gf_type type,
 }
 
 typedef struct tiff_colors {
-    uint16_t *maps[3];
+    uint16_t maps[3][256];
     gf_type type;
     unsigned divisor;
 } tiff_colors;
@@ -177,14 +256,15 @@ typedef struct tiff_colors {
 /* Read the colour map. All entries together determine the type. */
 static inline tiff_colors tiff_read_colors(TIFF *tiff, uint32_t entries) {
     tiff_colors colors = {.type = GF_U8};
-    assert_true(
-        TIFFGetField(tiff, TIFFTAG_COLORMAP, &colors.maps[0], &colors.maps[1], &colors.maps[2]));
+    uint16_t *maps[3];
+    assert_true(TIFFGetField(tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2]));
     unsigned remainder257 = 0, remainder256 = 0, high = 0;
     for (uint32_t i = 0; i < entries; i++)
         for (int c = 0; c < 3; c++) {
-            remainder257 |= colors.maps[c][i] % 257u;
-            remainder256 |= colors.maps[c][i] % 256u;
-            high |= colors.maps[c][i] / 256u;
+            colors.maps[c][i] = maps[c][i];
+            remainder257 |= maps[c][i] % 257u;
+            remainder256 |= maps[c][i] % 256u;
+            high |= maps[c][i] / 256u;
         }
     colors.divisor = !high ? 1 : !remainder257 ? 257 : !remainder256 ? 256 : 0;
     if (!colors.divisor) {
@@ -194,85 +274,97 @@ static inline tiff_colors tiff_read_colors(TIFF *tiff, uint32_t entries) {
     return colors;
 }
 
-/* Read a page, numbered from 0, of a file of a supported kind. The caller frees the result. Return
- * NULL if libtiff fails. */
-static inline unsigned char *tiff_reference(const char *path, uint32_t page, gf_format *format) {
-    uint16_t depth = 1, samples = 1, planar = 1, photometric = 0, sample_format = 1,
-             compression = 1, extras = 0, *extra = NULL;
-    uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0;
-    tiff_colors colors = {0};
+/* A page as libtiff decodes it: the bits of its samples, in the order of pixels. */
+typedef struct tiff_page {
+    uint64_t *samples; /* NULL: libtiff fails; the caller frees them */
+    uint32_t width, height;
+    uint16_t channels, depth, photometric;
+    bool alpha;
+    tiff_colors colors; /* of a palette */
+} tiff_page;
+
+/* Read a page, numbered from 0. */
+static inline tiff_page tiff_decode(const char *path, uint32_t number) {
+    tiff_page page = {.channels = 1, .depth = 1};
+    uint16_t planar = 1, extras = 0, *extra = NULL;
     bool failed = false;
     TIFF *tiff = TIFFOpen(path, "r");
     if (!tiff)
-        return NULL;
-    assert_true(TIFFSetDirectory(tiff, page));
-    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
-    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &depth);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+        return page;
+    assert_true(TIFFSetDirectory(tiff, number));
+    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &page.width);
+    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &page.height);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &page.depth);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &page.channels);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
-    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &page.photometric);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
-    if (photometric == PHOTOMETRIC_YCBCR)
+    page.alpha = extras && extra[0] != EXTRASAMPLE_UNSPECIFIED;
+    if (page.photometric == PHOTOMETRIC_YCBCR)
         TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-    const bool palette = photometric == PHOTOMETRIC_PALETTE;
-    const uint32_t max = depth == 32 ? UINT32_MAX : (1u << depth) - 1,
-                   scale = depth < 8 ? 255 / max : 1;
-    *format = (gf_format){width, height, palette ? 3 : samples,
-                          depth == 32   ? GF_F32
-                          : depth == 16 ? GF_U16
-                                        : GF_U8,
-                          extras && extra[0] != EXTRASAMPLE_UNSPECIFIED};
-    if (palette) {
-        colors = tiff_read_colors(tiff, max + 1);
-        format->type = colors.type;
-    }
+    if (page.photometric == PHOTOMETRIC_PALETTE)
+        page.colors = tiff_read_colors(tiff, 1u << page.depth);
     const bool tiled = TIFFIsTiled(tiff);
-    const uint32_t in_row = planar == PLANARCONFIG_SEPARATE ? 1 : samples;
+    const uint32_t in_row = planar == PLANARCONFIG_SEPARATE ? 1 : page.channels;
+    uint32_t width = page.width, height = 1; /* of a tile or row */
     if (tiled) {
-        TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
-        TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
-    } else {
-        tile_width = width;
-        tile_height = 1;
+        TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width);
+        TIFFGetField(tiff, TIFFTAG_TILELENGTH, &height);
     }
-    const size_t row_bytes = gf_row_bytes(format);
     const size_t unit = (size_t)(tiled ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff));
-    unsigned char *data = test_zeros(unit + 1), *pixels = test_zeros(height * row_bytes);
-    for (uint16_t plane = 0; plane < samples / in_row; plane++)
-        for (uint32_t y0 = 0; y0 < height && !failed; y0 += tile_height)
-            for (uint32_t x0 = 0; x0 < width && !failed; x0 += tile_width) {
+    AUTO(free) unsigned char *data = test_zeros(unit + 1);
+    page.samples = test_zeros(sizeof *page.samples * page.width * page.height * page.channels);
+    for (uint16_t plane = 0; plane < page.channels / in_row; plane++)
+        for (uint32_t y0 = 0; y0 < page.height && !failed; y0 += height)
+            for (uint32_t x0 = 0; x0 < page.width && !failed; x0 += width) {
                 if (tiled &&
                     TIFFGetStrileByteCount(tiff, TIFFComputeTile(tiff, x0, y0, 0, plane)) == 0)
                     memset(data, 0, unit); /* sparse */
                 else
                     failed = tiled ? TIFFReadTile(tiff, data, x0, y0, 0, plane) < 0
                                    : TIFFReadScanline(tiff, data, y0, plane) < 0;
-                for (uint32_t y = y0; y < height && y < y0 + tile_height; y++)
-                    for (uint32_t x = x0; x < width && x < x0 + tile_width; x++)
-                        for (uint32_t s = 0; s < in_row; s++) {
-                            const unsigned char *row = data + (y - y0) * (unit / tile_height);
-                            unsigned char *out = pixels + y * row_bytes;
-                            uint32_t v = tiff_sample(row, (uint64_t)(x - x0) * in_row + s, depth);
-                            if (palette) {
-                                for (uint32_t c = 0; c < 3; c++)
-                                    tiff_put_sample(out, (uint64_t)x * 3 + c, format->type,
-                                                    colors.maps[c][v] / colors.divisor);
-                                continue;
-                            }
-                            if (photometric == PHOTOMETRIC_MINISWHITE && s + plane == 0)
-                                v = max - v;
-                            tiff_put_sample(out, (uint64_t)x * samples + plane + s, format->type,
-                                            v * scale);
-                        }
+                for (uint32_t y = y0; y < page.height && y < y0 + height; y++) {
+                    const unsigned char *row = data + (y - y0) * (unit / height);
+                    uint64_t *to = page.samples + (size_t)y * page.width * page.channels + plane;
+                    for (uint32_t x = x0; x < page.width && x < x0 + width; x++)
+                        for (uint32_t s = 0; s < in_row; s++)
+                            to[(size_t)x * page.channels + s] =
+                                tiff_sample(row, (uint64_t)(x - x0) * in_row + s, page.depth);
+                }
             }
-    free(data);
     TIFFClose(tiff);
     if (failed) {
-        free(pixels);
+        free(page.samples);
+        page.samples = NULL;
+    }
+    return page;
+}
+
+/* Read the pixels of a page, numbered from 0, of a file of a supported kind. The caller frees the
+ * result. Return NULL if libtiff fails. */
+static inline unsigned char *tiff_reference(const char *path, uint32_t number, gf_format *format) {
+    AUTO(free) tiff_page page = tiff_decode(path, number);
+    if (!page.samples)
         return NULL;
+    const bool palette = page.photometric == PHOTOMETRIC_PALETTE;
+    const uint32_t max = (uint32_t)((UINT64_C(1) << page.depth) - 1);
+    *format = (gf_format){page.width, page.height, palette ? 3 : page.channels,
+                          palette            ? page.colors.type
+                          : page.depth == 32 ? GF_F32
+                          : page.depth == 16 ? GF_U16
+                                             : GF_U8,
+                          page.alpha};
+    unsigned char *pixels = test_zeros(page.height * gf_row_bytes(format));
+    for (uint64_t i = 0; i < (uint64_t)page.width * page.height * page.channels; i++) {
+        uint32_t v = (uint32_t)page.samples[i];
+        for (uint64_t c = 0; palette && c < 3; c++)
+            tiff_put_sample(pixels, i * 3 + c, format->type,
+                            page.colors.maps[c][v] / page.colors.divisor);
+        if (palette)
+            continue;
+        if (page.photometric == PHOTOMETRIC_MINISWHITE && i % page.channels == 0)
+            v = max - v;
+        tiff_put_sample(pixels, i, format->type, v * (page.depth < 8 ? 255 / max : 1));
     }
     return pixels;
 }

@@ -113,10 +113,7 @@ static void check_reading(const char *path, const char *name) {
 /* Write a file with texts, which libtiff stores in a list that grows. */
 static void write_file(const char *path, const tiff_spec *spec, const char *description) {
     test_random random = {7};
-    TIFFSetErrorHandler(tiff_silent);
-    TIFFSetWarningHandler(tiff_silent);
-    TIFF *tiff = TIFFOpen(path, "w");
-    assert_non_null(tiff);
+    TIFF *tiff = tiff_create(path, spec);
     TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description);
     TIFFSetField(tiff, TIFFTAG_SOFTWARE, "a program");
     TIFFSetField(tiff, TIFFTAG_DATETIME, "2026:01:02 03:04:05");
