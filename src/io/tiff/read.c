@@ -181,14 +181,13 @@ static bool ring_submit(tiff_source *source, uint64_t wanted) {
     const gf_announced place =
         gf_announced_rows(&source->announced, source->announced.released, first);
     const size_t row = gf_row_bytes(&source->base.format);
-    const bool whole = place.end >= first + rows;
+    const bool announced = place.end >= first + rows && (place.stride == row || !layout->direct);
     /* Memory that will be announced is waited for: rows of other memory would be copied. */
     const bool waits =
         last && (last->end - last->first) % source->group_rows == 0 && first >= last->end;
-    if (number >= source->head + (whole ? source->slots : source->own_slots) ||
+    if (number >= source->head + (announced ? source->slots : source->own_slots) ||
         (number > wanted && waits))
         return false;
-    const bool announced = whole && (place.stride == row || !layout->direct);
     if (!announced && !*own)
         *own = gf_alloc_pages((size_t)source->group_rows * row);
     source->end++;
