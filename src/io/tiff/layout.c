@@ -434,7 +434,7 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
     layout->tiled = gf_libtiff.TIFFIsTiled(tiff);
     layout->step = layout->planes == 1 ? layout->samples : 1;
     layout->inflates =
-        deflate && !layout->reversed &&
+        deflate &&
         (layout->predictor == PREDICTOR_NONE ||
          (layout->step <= GF_MAX_CHANNELS && ((horizontal && whole && bits <= 32) ||
                                               (floating && layout->kind == 'f' && bits == 32))));

@@ -361,6 +361,8 @@ static gf_status units_inflate(gf_tiff_worker *worker, uint32_t count, gf_error 
         if (unit_is_sparse(unit) || unit_read_raw(unit, &later))
             continue;
         const unsigned char *raw = unit->raw, *end = raw + unit->raw_size;
+        if (worker->layout->reversed)
+            gf_libtiff.TIFFReverseBits(unit->raw, (tmsize_t)unit->raw_size);
         /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
         if (unit->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 ||
             (raw[1] & 32) != 0 || (raw[0] << 8 | raw[1]) % 31 != 0) {
