@@ -320,6 +320,7 @@ TEST(reads_parts_of_files) {
         assert_ok(save_image(path, format, pixels, NULL, NULL, format->height));
         for (int round = 0; round < 12; round++) {
             const gf_limits limits = {.threads = round % 2 ? 4 : 1,
+                                      .no_sandbox = getenv("GF_TEST_NO_SANDBOX"),
                                       .raw = strcmp(files[i].name, "a.raw") == 0 ? &raw : NULL};
             assert_part(path, &limits, format, pixels, &seed);
         }
