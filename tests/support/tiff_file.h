@@ -369,8 +369,8 @@ static inline unsigned char *tiff_reference(const char *path, uint32_t number, g
     return pixels;
 }
 
-/* Return a random kind of file that libtiff can write and gpufilter reads. */
-static inline tiff_spec tiff_random(test_random *random, uint32_t max_side) {
+/* Choose a compression, and what libtiff supports with it. */
+static inline void tiff_choose_codec(tiff_spec *spec, test_random *random) {
     static const uint16_t codecs[] = {
         COMPRESSION_NONE,     COMPRESSION_NONE,          COMPRESSION_NONE,
         COMPRESSION_LZW,      COMPRESSION_ADOBE_DEFLATE, COMPRESSION_DEFLATE,
@@ -378,6 +378,41 @@ static inline tiff_spec tiff_random(test_random *random, uint32_t max_side) {
         COMPRESSION_JPEG,     COMPRESSION_PIXARLOG,      COMPRESSION_LERC,
         COMPRESSION_WEBP,     COMPRESSION_CCITTFAX4,     COMPRESSION_CCITTFAX3,
         COMPRESSION_CCITTRLE};
+    const uint16_t codec = codecs[test_below(random, sizeof codecs / sizeof *codecs)];
+    const bool fax = codec == COMPRESSION_CCITTFAX3 || codec == COMPRESSION_CCITTFAX4 ||
+                     codec == COMPRESSION_CCITTRLE;
+    if (TIFFIsCODECConfigured(codec))
+        spec->compression = codec;
+    spec->photometric = spec->samples < 3 ? (uint16_t)test_below(random, 2) : PHOTOMETRIC_RGB;
+    if (spec->compression == COMPRESSION_JPEG || spec->compression == COMPRESSION_WEBP)
+        spec->bits = 8;
+    if (spec->compression == COMPRESSION_WEBP) {
+        spec->planar = false;
+        spec->samples = (uint16_t)(3 + spec->samples % 2);
+        spec->photometric = PHOTOMETRIC_RGB;
+    }
+    if (spec->compression == COMPRESSION_JPEG && spec->samples == 3 && test_below(random, 2) == 0) {
+        spec->photometric = PHOTOMETRIC_YCBCR;
+        spec->planar = false;
+    }
+    if (fax || (spec->compression != COMPRESSION_JPEG && spec->compression != COMPRESSION_WEBP &&
+                spec->compression != COMPRESSION_PIXARLOG &&
+                spec->compression != COMPRESSION_LERC && test_below(random, 4) == 0)) {
+        /* One sample of few bits, or a palette. */
+        spec->samples = 1;
+        spec->bits = (uint16_t)(fax ? 1 : 1u << test_below(random, 4));
+        spec->photometric = fax ? PHOTOMETRIC_MINISWHITE : (uint16_t)(test_below(random, 2) * 3);
+    }
+    /* In other files of this codec, libtiff decodes a strip and its rows differently. */
+    if (spec->compression == COMPRESSION_PIXARLOG) {
+        spec->planar = spec->big_endian = false;
+        spec->samples = (uint16_t)(3 + spec->samples % 2);
+        spec->photometric = PHOTOMETRIC_RGB;
+    }
+}
+
+/* Return a random kind of file that libtiff can write and gpufilter reads. */
+static inline tiff_spec tiff_random(test_random *random, uint32_t max_side) {
     static const uint16_t depths[] = {8, 16, 32};
     tiff_spec spec = {.width = 1 + (uint32_t)test_below(random, max_side),
                       .height = 1 + (uint32_t)test_below(random, max_side),
@@ -393,37 +428,7 @@ static inline tiff_spec tiff_random(test_random *random, uint32_t max_side) {
                       .reversed = test_below(random, 8) == 0,
                       .colors = (unsigned)test_below(random, 4),
                       .repeated = test_below(random, 2) == 0};
-    const uint16_t codec = codecs[test_below(random, sizeof codecs / sizeof *codecs)];
-    const bool fax = codec == COMPRESSION_CCITTFAX3 || codec == COMPRESSION_CCITTFAX4 ||
-                     codec == COMPRESSION_CCITTRLE;
-    if (TIFFIsCODECConfigured(codec))
-        spec.compression = codec;
-    spec.photometric = spec.samples < 3 ? (uint16_t)test_below(random, 2) : PHOTOMETRIC_RGB;
-    if (spec.compression == COMPRESSION_JPEG || spec.compression == COMPRESSION_WEBP)
-        spec.bits = 8;
-    if (spec.compression == COMPRESSION_WEBP) {
-        spec.planar = false;
-        spec.samples = (uint16_t)(3 + spec.samples % 2);
-        spec.photometric = PHOTOMETRIC_RGB;
-    }
-    if (spec.compression == COMPRESSION_JPEG && spec.samples == 3 && test_below(random, 2) == 0) {
-        spec.photometric = PHOTOMETRIC_YCBCR;
-        spec.planar = false;
-    }
-    if (fax || (spec.compression != COMPRESSION_JPEG && spec.compression != COMPRESSION_WEBP &&
-                spec.compression != COMPRESSION_PIXARLOG && spec.compression != COMPRESSION_LERC &&
-                test_below(random, 4) == 0)) {
-        /* One sample of few bits, or a palette. */
-        spec.samples = 1;
-        spec.bits = (uint16_t)(fax ? 1 : 1u << test_below(random, 4));
-        spec.photometric = fax ? PHOTOMETRIC_MINISWHITE : (uint16_t)(test_below(random, 2) * 3);
-    }
-    /* In other files of this codec, libtiff decodes a strip and its rows differently. */
-    if (spec.compression == COMPRESSION_PIXARLOG) {
-        spec.planar = spec.big_endian = false;
-        spec.samples = (uint16_t)(3 + spec.samples % 2);
-        spec.photometric = PHOTOMETRIC_RGB;
-    }
+    tiff_choose_codec(&spec, random);
     if (spec.samples == 2 || spec.samples == 4)
         spec.extra = (uint16_t)test_below(random, 3);
     if (spec.bits == 32) {
