@@ -150,9 +150,9 @@ typedef struct gf_work_source {
 /* ---- ranges of rows of one image ----------------------------------------------------------------
  *
  * Several processes can process one image together if its files store rows of samples at fixed
- * offsets (PNM, PAM, PFM, NPY, farbfeld, raw), or for inputs in strips or tiles (TIFF). Each process runs a
- * range of rows, writes its rows of the output, and obtains a partial result. The partial results,
- * merged in row order, equal the result of a single process. */
+ * offsets (PNM, PAM, PFM, NPY, farbfeld, raw), or for inputs in strips or tiles (TIFF). Each
+ * process runs a range of rows, writes its rows of the output, and obtains a partial result. The
+ * partial results, merged in row order, equal the result of a single process. */
 
 /* Output of a range of rows: the filter's state, one record per row, and extracted samples. */
 typedef struct gf_partial gf_partial;

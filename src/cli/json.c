@@ -119,7 +119,7 @@ void gf_json_names(FILE *file, const char *key, const char *const *names, size_t
     bool exact = true;
     for (size_t i = 0; i < count; i++)
         exact = exact && is_utf8(names[i]);
-    for (int encoded = 0; encoded <= !exact; encoded++) {
+    for (int encoded = 0; encoded < (exact ? 1 : 2); encoded++) {
         fprintf(file, ", \"%s%s\": [", key, encoded ? "_encoded" : "");
         for (size_t i = 0; i < count; i++) {
             fputs(i ? ", " : "", file);

@@ -73,10 +73,12 @@ void gf_result_add_text(gf_result *result, const char *format, ...) {
     va_end(args);
     const size_t before = result->text ? strlen(result->text) : 0, more = strlen(line);
     char *text = realloc(result->text, before + more + 1);
-    if (text)
-        memcpy(text + before, line, more + 1);
-    result->text = text ? text : result->text;
-    result->out_of_memory = result->out_of_memory || !text;
+    if (!text) {
+        result->out_of_memory = true;
+        return;
+    }
+    memcpy(text + before, line, more + 1);
+    result->text = text;
 }
 
 size_t gf_result_table_count(const gf_result *result) {

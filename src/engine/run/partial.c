@@ -408,7 +408,7 @@ void gf_partial_write(const gf_partial *partial, void *bytes) {
 
 gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_partial **out,
                           gf_error *error) {
-    gf_partial_head head;
+    gf_partial_head head = {.check = 0};
     gf_partial *partial = NULL;
     gf_chain chain;
     unsigned char *log = NULL;

@@ -111,6 +111,7 @@ uint64_t gf_ifd_integer(gf_ifd *ifd, const gf_ifd_entry *entry) {
         TYPES = 1 << TIFF_BYTE | 1 << TIFF_SHORT | 1 << TIFF_LONG | 1 << TIFF_IFD |
                 1 << TIFF_LONG8 | 1 << TIFF_IFD8
     };
-    const bool any = entry->inside && entry->count && entry->type < 32 && TYPES >> entry->type & 1;
+    const bool any =
+        entry->inside && entry->count && entry->type < 32 && (unsigned)TYPES >> entry->type & 1;
     return any ? gf_ifd_number(ifd, entry->value, gf_ifd_type_bytes(entry->type)) : 0;
 }

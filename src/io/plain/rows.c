@@ -122,6 +122,7 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
         unsigned char *dst = job->dst + i * job->stride;
         rows = end - i < max ? end - i : max;
         const uint64_t offset = gf_row_order_offset(order, source->y + i, rows) + source->cut_bytes;
+        /* cppcheck-suppress legacyUninitvar ; it is read before it is used */
         vectors[0] = (struct iovec){narrow ? buffer : dst, rows * row_bytes};
         for (uint64_t k = 0; !joined && k < rows; k++)
             vectors[k] = (struct iovec){dst + (order->bottom_up ? rows - 1 - k : k) * job->stride,

@@ -666,7 +666,7 @@ static void step_decode(gf_png_parallel *p, segment *s) {
 
 /* Take a step. Return false if there is none. *block: the last one that the thread unfiltered. */
 static bool schedule_step(gf_png_parallel *p, uint32_t *block) {
-    segment *s;
+    segment *s = NULL;
     step *const next = schedule_find(p, *block, &s);
     if (!next)
         return false;

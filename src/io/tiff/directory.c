@@ -234,7 +234,7 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         const unsigned target = directory_target(directory, entry->tag);
         const gf_tiff_entry copy = {reader->group, entry->tag, entry->type, entry->count, NULL};
         if (target) {
-            if (entry->type < 32 && OFFSETS >> entry->type & 1)
+            if (entry->type < 32 && (unsigned)OFFSETS >> entry->type & 1)
                 reader->offsets[target] = gf_ifd_integer(&reader->ifd, entry);
         } else if (!reader_takes(reader)) {
             tags->dropped |= reader->group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
