@@ -60,7 +60,7 @@ check "the equality tests find no difference" env GF_TEST_ROUNDS=2 build/tests/t
 wrong() { # a row that depends on its strip must be detected
     sed -i 's/gf_row(&strip->in\[0\], y)/gf_row(\&strip->in[0], strip->in[0].y0)/' filters/mine/mine.c &&
         make -j2 "${as_before[@]}" build/gpufilter build/tests/test_equality &&
-        ! GF_TEST_ROUNDS=2 build/tests/test_equality && ! gpufilter verify --samples 1
+        ! GF_TEST_ROUNDS=2 build/tests/test_equality && { [ "$(by_tier no no yes)" = no ] || ! gpufilter verify --samples 1; }
 }
 [ "$(by_tier no no yes)" = no ] || check "verify finds no difference" gpufilter verify --samples 1M
 check "a bug in the filter is detected" wrong

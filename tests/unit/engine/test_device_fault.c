@@ -171,7 +171,8 @@ static void try_with(fault_job *job, tally *all, bool verify) {
             break;
     }
     const uint64_t calls = faulty_calls();
-    for (plan.fail_at = 2; plan.fail_at <= calls; plan.fail_at += 1 + all->runs % 7) {
+    for (plan.fail_at = 2; plan.fail_at <= calls;
+         plan.fail_at += 1 + all->runs % test_stride(23, 23)) {
         char what[400];
         gf_engine *engine;
         snprintf(what, sizeof what, "%s '%s', input %d, in %" PRIu64 " bytes, call %" PRIu64,
