@@ -61,7 +61,7 @@ const gf_codec *gf_codec_at(size_t index) {
 #include "io/codecs.def"
 #undef GF_CODEC
     };
-    return index < sizeof codecs / sizeof *codecs ? codecs[index] : NULL;
+    return index < sizeof codecs / sizeof codecs[0] ? codecs[index] : NULL;
 }
 
 /* ---- backends -------------------------------------------------------------------------------- */
