@@ -63,7 +63,7 @@ some() { # ARGUMENTS...: run on 2, 3 or 4 ranks
     check "$((ranks + 1)) ranks: $*" same $((ranks + 1)) "$@"
 }
 turns=0 step=$(by_tier 3 3 1)
-turn() { # ARGUMENTS...: outside of `make test-long`, each of these 20 commands runs for one of the three kinds
+turn() { # ARGUMENTS...: outside of `make test-long`, each of 20 commands runs for one of three kinds, as of 3 for raw shapes
     turns=$((turns + 1))
     [ $((turns % step)) != 0 ] || some "$@"
 }
@@ -98,9 +98,10 @@ for kind in 8.ppm 16.ppm 32.pfm; do
     turn hist --channel all --bins 3 --statistics --per-row $a
 done
 for shape in 41x31x3:u16be 123x31:u16le 31x41x3:u16 1x3813:u16be 3813x1:u16be 41x30x3:u16be+246; do
-    some smooth --axis y --raw $shape ../a.raw out.raw
-    some axis-sum --csv --axis y --raw $shape ../a.raw
-    some dot --csv --raw $shape ../a.raw ../b.raw
+    turns=$((turns + 1))
+    turn smooth --axis y --raw $shape ../a.raw out.raw
+    turn axis-sum --csv --axis y --raw $shape ../a.raw
+    turn dot --csv --raw $shape ../a.raw ../b.raw
 done
 tail -c $((41 * 31 * 3 * 4)) a32.pfm >floats.raw
 some axis-sum --csv --axis y --raw 2x1906:f32+4 ../floats.raw
