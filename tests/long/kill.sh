@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
 build=$(cd "${1:-build}" && pwd)
-rounds=${2:-$(by_tier 5 10 150)}
+rounds=${2:-$(by_tier 5 6 150)}
 export PATH=$build:$PATH LC_ALL=C
 cd "$work" || exit
 ulimit -c 0

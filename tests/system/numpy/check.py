@@ -41,7 +41,7 @@ def published_cases(filter_):
 
 
 def case_count(filter_):
-    return published_cases(filter_) + int(filter_.CASES * (4 if os.environ.get("GF_TEST_TIER") == "long" else 0.5))
+    return published_cases(filter_) + int(filter_.CASES * (4 if os.environ.get("GF_TEST_TIER") == "long" else 0.35))
 
 
 def run(program, directory, case, inputs, backend, npy, spread):

@@ -307,7 +307,7 @@ static void damage_file(png_bytes *file, test_random *random) {
 
 TEST(damaged_files) {
     const bool all = getenv("GF_HOSTILE") != NULL || strcmp(test_tier(), "long") == 0;
-    const uint64_t files = all ? 20000 : test_rounds(200), damages = 10;
+    const uint64_t files = all ? 20000 : test_rounds(120), damages = 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     uint64_t parallel = 0, accepted = 0;
     for (uint64_t i = 0; i < files; i++) {
