@@ -204,8 +204,8 @@ static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     static const struct sock_fprog program = {sizeof code / sizeof *code, code};
-    /* Without close_range, close only so many descriptors, since the limit may be huge. The seccomp
-     * filter prevents the use of the others. */
+    /* Descriptors closed if close_range is missing: the limit may be huge. The seccomp filter
+     * prevents the use of the others. */
     enum { MAX_FILES = 1024 };
     bool closed = false;
     /* Kill the child when the parent dies, even if the parent died before this call. */

@@ -49,7 +49,7 @@ struct gf_encoder {
     gf_encoder_slot *slots;
     uint32_t slot_count;
     gf_pool *pool; /* base.threads threads; NULL: none */
-    /* Of pool threads, which allocate them; the last one: of the caller. */
+    /* One per pool thread, which allocates it; the last one belongs to the caller. */
     gf_png_scratch **scratch;
     atomic_bool stop;
 };

@@ -380,7 +380,7 @@ TEST(refuses_other_kinds) {
     }
 }
 
-/* Of tiles of 2^31 - 16 columns or rows, sizes would overflow. */
+/* The sizes of tiles of 2^31 - 16 columns or rows would overflow. */
 TEST(refuses_values_of_tags) {
     const char *path = in_directory("x.tif");
     tiff_spec spec = tiff_small_grey(1000, 0);
