@@ -140,13 +140,15 @@ typedef enum gf_param_type {
     GF_PARAM_FLAG,   /* no value; default: false */
     GF_PARAM_INT,    /* decimal integer in [min, max] */
     GF_PARAM_FLOAT,  /* number in [min, max], parsed as binary32 */
-    GF_PARAM_CHOICE, /* one of choices */
+    GF_PARAM_CHOICE, /* one of choices; NAME:V stands for NAME, a colon and a binary64 number */
     GF_PARAM_LIST,   /* comma-separated subset of choices, in their order */
     GF_PARAM_SIZE,   /* bytes in [min, max]; suffixes K, M, G and T are powers of 1024 */
     GF_PARAM_RANGE,  /* two binary64 numbers LO,HI with LO < HI and HI - LO <= 1e303; or a choice */
     GF_PARAM_TEXT,   /* any text */
     GF_PARAM_IMAGE,  /* path of an image that the filter draws in addition to its result */
-    GF_PARAM_SAMPLES /* path of the file that receives the extracted samples */
+    GF_PARAM_SAMPLES, /* path of the file that receives the extracted samples */
+    GF_PARAM_PAIR,    /* one binary64 number in [min, max], or two as X,Y, one of which may be 0 */
+    GF_PARAM_INT_PAIR /* the same with integers */
 } gf_param_type;
 
 /* One parameter of a filter, or one option of a program with its own tables. */
@@ -157,7 +159,7 @@ typedef struct gf_param {
     const char *metavar;        /* placeholder for the value in help; NULL for flags */
     const char *help;           /* one sentence without a full stop */
     const char *fallback;       /* default value as text; NULL for none */
-    double min, max;            /* INT, FLOAT and SIZE: valid range, both inclusive */
+    double min, max;            /* numbers and SIZE: valid range, both inclusive */
     const char *const *choices; /* CHOICE, LIST, RANGE: NULL-terminated, at most 64; else NULL */
     const char *group;          /* heading in help; NULL: the filter's own options */
 } gf_param;

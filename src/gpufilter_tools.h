@@ -33,6 +33,10 @@ GF_TOOL uint64_t gf_settings_list(const gf_settings *settings, const char *name)
 /* Store both bounds of a range. If there are none, store zeros and return false. */
 GF_TOOL bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
                                double *hi);
+/* Store both numbers of a PAIR or INT_PAIR; of one number, store it twice. */
+GF_TOOL void gf_settings_pair(const gf_settings *settings, const char *name, double pair[2]);
+/* Return V of a choice NAME:V. */
+GF_TOOL double gf_settings_number(const gf_settings *settings, const char *name);
 /* Round the edge of a bin to the fewest decimals, by at most 1/10000 of the width of the bin. */
 GF_TOOL double gf_round_edge(double x, double width);
 /* Set parameters from one entry of gf_filter_info.cases: "name=value" items and flag names,

@@ -65,7 +65,7 @@ def test_prototypes():
 def test_enums():
     header = (ROOT / "src/gpufilter.h").read_text()
     for prefix, names in {
-            "GF_PARAM_": "FLAG INT FLOAT CHOICE LIST SIZE RANGE TEXT IMAGE SAMPLES",
+            "GF_PARAM_": "FLAG INT FLOAT CHOICE LIST SIZE RANGE TEXT IMAGE SAMPLES PAIR INT_PAIR",
             "GF_VALUE_": "UINT FLOAT DOUBLE TEXT NONE", "GF_CHART_": "NONE BARS LINES",
             "GF_DEPTH_": " ".join(["INPUT"] + _settings.DEPTHS[1:]).upper()}.items():
         found = re.findall(r"^ *%s([A-Z0-9]+),?(?= |$)" % prefix, header, re.M)

@@ -61,7 +61,8 @@ static void help_heading(const char *text) {
 static void describe_values(const gf_param *param, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
-    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
+    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT ||
+        param->type == GF_PARAM_PAIR || param->type == GF_PARAM_INT_PAIR)
         used = (size_t)snprintf(text, size, "range: %.15g..%.15g", param->min, param->max);
     for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
         used +=

@@ -147,9 +147,17 @@ static void print_bits(FILE *file, const char *const *names, uint64_t bits) {
     fputs(bits ? "]" : "[]", file);
 }
 
+static void print_two(FILE *file, double a, double b) {
+    putc('[', file);
+    print_real(file, GF_VALUE_DOUBLE, a);
+    fputs(", ", file);
+    print_real(file, GF_VALUE_DOUBLE, b);
+    putc(']', file);
+}
+
 static void print_setting(FILE *file, const gf_param *param, const gf_settings *settings) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
-    double lo, hi;
+    double lo, hi, pair[2];
     if (!text && param->type != GF_PARAM_FLAG) {
         fputs("null", file);
         return;
@@ -173,11 +181,12 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
             gf_json_text(file, text);
             break;
         }
-        putc('[', file);
-        print_real(file, GF_VALUE_DOUBLE, lo);
-        fputs(", ", file);
-        print_real(file, GF_VALUE_DOUBLE, hi);
-        putc(']', file);
+        print_two(file, lo, hi);
+        break;
+    case GF_PARAM_PAIR:
+    case GF_PARAM_INT_PAIR:
+        gf_settings_pair(settings, name, pair);
+        print_two(file, pair[0], pair[1]);
         break;
     case GF_PARAM_LIST:
         print_bits(file, param->choices, gf_settings_list(settings, name));

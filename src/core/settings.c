@@ -19,6 +19,7 @@ typedef struct gf_setting {
         float real;
         double range[2];
     } as;
+    double number; /* CHOICE: of NAME:V */
 } gf_setting;
 
 struct gf_settings {
@@ -100,6 +101,33 @@ static bool settings_parse_range(const gf_param *param, const char *text, gf_set
            lo < hi && hi - lo <= 1e303;
 }
 
+/* Parse a decimal number as binary64. Return the end of its text; NULL: it is none. */
+static const char *settings_parse_real(const char *text, double *x) {
+    gf_c_locale scope = gf_c_locale_enter();
+    char *end;
+    *x = strtod(text, &end);
+    gf_c_locale_leave(&scope);
+    const size_t length = strspn(text, "+-.0123456789eE"); /* no hexadecimal, "inf" or spaces */
+    return end != text && (size_t)(end - text) == length && *x - *x == 0 ? end : NULL;
+}
+
+static bool settings_parse_pair(const gf_param *param, const char *text, gf_setting *value) {
+    double *pair = value->as.range;
+    const char *end = settings_parse_real(text, &pair[0]);
+    pair[1] = pair[0];
+    const bool two = end && *end == ',';
+    if (two)
+        end = settings_parse_real(end + 1, &pair[1]);
+    bool inside = end && *end == 0 && (pair[0] > 0 || pair[1] > 0);
+    for (int i = 0; inside && i < 2; i++)
+        inside = (pair[i] >= param->min && pair[i] <= param->max) || (two && pair[i] == 0);
+    return inside;
+}
+
+static bool settings_parse_int_pair(const gf_param *param, const char *text, gf_setting *value) {
+    return text[strspn(text, "+0123456789,")] == 0 && settings_parse_pair(param, text, value);
+}
+
 static bool settings_parse_size(const gf_param *param, const char *text, gf_setting *value) {
     static const char units[] = "KMGT";
     char *end;
@@ -134,8 +162,17 @@ static bool settings_parse_flag(const gf_param *param, const char *text, gf_sett
 }
 
 static bool settings_parse_choice(const gf_param *param, const char *text, gf_setting *value) {
-    value->as.bits = gf_choice_index(param->choices, text, strlen(text));
-    return param->choices[value->as.bits] != NULL;
+    const char *const *choices = param->choices, *colon = strchr(text, ':');
+    value->as.bits = gf_choice_index(choices, text, strlen(text));
+    if (choices[value->as.bits])
+        return !strchr(choices[value->as.bits], ':');
+    for (size_t i = 0; colon && choices[i]; i++)
+        if (strchr(choices[i], ':') && strncmp(choices[i], text, (size_t)(colon + 1 - text)) == 0) {
+            const char *end = settings_parse_real(colon + 1, &value->number);
+            value->as.bits = i;
+            return end && *end == 0;
+        }
+    return false;
 }
 
 static bool settings_parse_path(const gf_param *param, const char *text, gf_setting *value) {
@@ -156,6 +193,10 @@ static const settings_type settings_types[] = {
     [GF_PARAM_FLOAT] = {settings_parse_float, "must be a number from ", "", 10},
     [GF_PARAM_SIZE] = {settings_parse_size, "must be an integer from ",
                        "; suffixes K, M, G and T are powers of 1024", 20},
+    [GF_PARAM_PAIR] = {settings_parse_pair, "must be a number from ",
+                       ", or two as X,Y, of which one may be 0", 10},
+    [GF_PARAM_INT_PAIR] = {settings_parse_int_pair, "must be an integer from ",
+                           ", or two as X,Y, of which one may be 0", 10},
     [GF_PARAM_CHOICE] = {settings_parse_choice, "must be ", "", 0},
     [GF_PARAM_LIST] = {settings_parse_list, "must be a comma-separated list of ",
                        ", each once, in this order", 0},
@@ -278,6 +319,16 @@ float gf_settings_float(const gf_settings *settings, const char *name) {
 
 size_t gf_settings_choice(const gf_settings *settings, const char *name) {
     return (size_t)settings_lookup(settings, name, 1u << GF_PARAM_CHOICE)->as.bits;
+}
+
+double gf_settings_number(const gf_settings *settings, const char *name) {
+    return settings_lookup(settings, name, 1u << GF_PARAM_CHOICE)->number;
+}
+
+void gf_settings_pair(const gf_settings *settings, const char *name, double pair[2]) {
+    const gf_setting *value =
+        settings_lookup(settings, name, 1u << GF_PARAM_PAIR | 1u << GF_PARAM_INT_PAIR);
+    memcpy(pair, value->as.range, sizeof value->as.range);
 }
 
 uint64_t gf_settings_list(const gf_settings *settings, const char *name) {

@@ -126,7 +126,8 @@ static void put_series(const char *const *words, size_t count, const char *last,
 
 /* Write the range or the choices of an option, and its default. */
 static void put_values(const gf_param *param, FILE *page) {
-    const bool range = param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT;
+    const bool range = param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT ||
+                       param->type == GF_PARAM_PAIR || param->type == GF_PARAM_INT_PAIR;
     const bool list = param->type == GF_PARAM_LIST;
     size_t count = 0;
     while (param->choices && param->choices[count])
@@ -319,7 +320,7 @@ static void put_words(const gf_param *param, FILE *out) {
 /* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. The line of a name itself has filter,
  * command or word as OPTION, the kind of its operands, and its summary. */
 static void put_table(FILE *out) {
-    static const char *const kinds[GF_PARAM_SAMPLES + 1] = {
+    static const char *const kinds[GF_PARAM_INT_PAIR + 1] = {
         [GF_PARAM_FLAG] = "nothing", [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files"};
     gf_command command;
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {

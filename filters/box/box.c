@@ -1,0 +1,62 @@
+/* box: descriptor, parameters and plan. */
+#include "separable/separable.h"
+
+static const gf_param params[] = {
+    {.name = "radius",
+     .letter = 'r',
+     .type = GF_PARAM_INT_PAIR,
+     .metavar = "R[,RY]",
+     .help = "neighbours on each side, along x and y; 0 leaves an axis alone",
+     .fallback = "1",
+     .min = 1,
+     .max = GF_SEPARABLE_MAX_RADIUS},
+    GF_EDGE_PARAM("mirror"),
+};
+
+static const char *const cases[] = {
+    "",
+    "radius=2 edge=replicate",
+    "radius=3,1 edge=reflect",
+    "radius=0,4",
+    "radius=5,0 edge=constant:9",
+    "radius=7",
+    "radius=12,30 edge=constant:1",
+    "radius=64 edge=reflect",
+    "radius=200,511",
+    NULL,
+};
+
+static gf_status plan_box(const gf_settings *settings, gf_plan *head, gf_error *error) {
+    gf_separable_plan *plan = (gf_separable_plan *)head;
+    double radius[2];
+    gf_settings_pair(settings, "radius", radius);
+    plan->radius[0] = (uint32_t)radius[0];
+    plan->radius[1] = (uint32_t)radius[1];
+    const gf_status status = gf_edge_read(settings, head->in.type, &plan->edge, error);
+    return status ? status : gf_separable_set(plan, NULL, error);
+}
+
+const gf_filter gf_box_filter = {
+    .info =
+        {
+            .name = "box",
+            .summary = "blur an image by the mean of a rectangle",
+            .operands = "IN OUT",
+            .details =
+                "Each sample becomes the mean of the 2R+1 by 2RY+1 samples around it. The mean of\n"
+                "integer samples is their exact sum, divided and rounded once.\n"
+                "\n"
+                "Alpha is copied unchanged. All backends produce the same bits.\n",
+            .examples = "gpufilter box --radius 2 in.png out.png\n"
+                        "gpufilter box --radius 40,0 in.png horizontal.png\n",
+            .params = params,
+            .param_count = sizeof params / sizeof params[0],
+            .inputs = 1,
+            .makes_image = true,
+            .cases = cases,
+        },
+    .plan_bytes = sizeof(gf_separable_plan),
+    .plan = plan_box,
+    .mixes_pixels = true,
+    .golden = gf_separable_golden,
+};

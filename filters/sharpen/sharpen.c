@@ -1,0 +1,81 @@
+/* sharpen: descriptor, parameters and plan. */
+#include "separable/separable.h"
+
+static const gf_param params[] = {
+    {.name = "sigma",
+     .letter = 's',
+     .type = GF_PARAM_PAIR,
+     .metavar = "S[,SY]",
+     .help = "standard deviation in pixels of the Gaussian, along x and y",
+     .fallback = "1",
+     .min = 0.2,
+     .max = 120},
+    {.name = "amount",
+     .letter = 'a',
+     .type = GF_PARAM_FLOAT,
+     .metavar = "A",
+     .help = "factor of the difference to the blurred image",
+     .fallback = "1",
+     .min = 0,
+     .max = 100},
+    {.name = "threshold",
+     .letter = 't',
+     .type = GF_PARAM_FLOAT,
+     .metavar = "T",
+     .help = "smallest difference that is sharpened, in sample values",
+     .fallback = "0",
+     .min = 0,
+     .max = 65535},
+    GF_EDGE_PARAM("mirror"),
+};
+
+static const char *const cases[] = {
+    "",
+    "sigma=0.5 amount=2.5",
+    "sigma=2 threshold=3 edge=replicate",
+    "sigma=3,0 amount=0.3 edge=reflect",
+    "sigma=6 amount=100 threshold=0.01",
+    "sigma=25 amount=0.7 edge=constant:1",
+    "amount=0",
+    NULL,
+};
+
+#define TRUNCATE 4 /* radius of the window in standard deviations, the default of gaussian */
+
+static gf_status plan_sharpen(const gf_settings *settings, gf_plan *head, gf_error *error) {
+    gf_separable_plan *plan = (gf_separable_plan *)head;
+    double sigma[2];
+    gf_settings_pair(settings, "sigma", sigma);
+    plan->sharpen = true;
+    plan->amount = gf_settings_float(settings, "amount");
+    plan->threshold = gf_settings_float(settings, "threshold");
+    gf_status status = gf_edge_read(settings, head->in.type, &plan->edge, error);
+    if (!status)
+        status = gf_separable_set_radius(plan, sigma, TRUNCATE, error);
+    return status ? status : gf_separable_set(plan, sigma, error);
+}
+
+const gf_filter gf_sharpen_filter = {
+    .info =
+        {
+            .name = "sharpen",
+            .summary = "sharpen an image by an unsharp mask",
+            .operands = "IN OUT",
+            .details =
+                "Each sample v becomes v + A * (v - G), where G is the Gaussian blur of the image.\n"
+                "G is not rounded. Samples with |v - G| < T stay unchanged.\n"
+                "\n"
+                "Alpha is copied unchanged. All backends produce the same bits.\n",
+            .examples = "gpufilter sharpen in.png out.png\n"
+                        "gpufilter sharpen --sigma 2 --amount 0.5 --threshold 3 in.png out.png\n",
+            .params = params,
+            .param_count = sizeof params / sizeof params[0],
+            .inputs = 1,
+            .makes_image = true,
+            .cases = cases,
+        },
+    .plan_bytes = sizeof(gf_separable_plan),
+    .plan = plan_sharpen,
+    .mixes_pixels = true,
+    .golden = gf_separable_golden,
+};
