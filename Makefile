@@ -47,7 +47,7 @@ ifeq ($(MACHINE),x86_64)
   ISAS += avx2 avx512
 endif
 ISA_portable :=
-ISA_avx2 := -mavx2 -mbmi2
+ISA_avx2 := -mavx2 -mfma -mbmi2
 ISA_avx512 := -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))

@@ -198,9 +198,9 @@ static gf_convolve_form convolve_integer_form(const gf_convolve_plan *plan) {
     double bound = fabs(plan->offset * plan->scale);
     for (uint32_t i = 0; i < plan->count; i++)
         bound += fabs(plan->taps[i].weight) * gf_type_max(plan->head.in.type);
-    return bound < 0x1p23   ? GF_CONVOLVE_SINGLE
-           : bound < 0x1p52 ? GF_CONVOLVE_DOUBLE
-                            : GF_CONVOLVE_WIDE;
+    return bound < 0x1p23 && fabs(plan->scale) < 0x1p23 ? GF_CONVOLVE_SINGLE
+           : bound < 0x1p52                             ? GF_CONVOLVE_DOUBLE
+                                                        : GF_CONVOLVE_WIDE;
 }
 
 static void convolve_set(gf_convolve_plan *plan, const convolve_kernel *kernel) {
@@ -219,13 +219,16 @@ static void convolve_set(gf_convolve_plan *plan, const convolve_kernel *kernel) 
             plan->taps[plan->count++] = tap;
     }
     plan->form = real ? GF_CONVOLVE_REAL : convolve_integer_form(plan);
-    head->golden_only = plan->form == GF_CONVOLVE_WIDE;
     head->constants = plan->taps;
     head->constant_bytes = sizeof plan->taps;
     /* A kernel of even height has one row less below the pixel, but a mirrored row may be there. */
     head->before = head->after = kernel->height / 2;
     head->cost = COST_SAMPLE + COST_TAP * plan->count * (plan->form == GF_CONVOLVE_DOUBLE ? 3 : 1) +
                  plan->count * (plan->form == GF_CONVOLVE_WIDE ? 5.0 : 0);
+}
+
+static size_t convolve_scratch_bytes(const gf_plan *head) {
+    return ((const gf_convolve_plan *)head)->height * GF_CONVOLVE_ROW * sizeof(float);
 }
 
 static gf_status plan_convolve(const gf_settings *settings, gf_plan *head, gf_error *error) {
@@ -272,4 +275,5 @@ const gf_filter gf_convolve_filter = {
     .plan = plan_convolve,
     .mixes_pixels = true,
     .golden = gf_convolve_golden,
+    .cpu = {convolve_scratch_bytes, GF_LEVELS(gf_convolve_cpu)},
 };

@@ -35,7 +35,7 @@ extern "C" {
  * |2 N - 2 m scale| <= 2 |m scale| 2^-p < 1. But these are two different integers. */
 typedef enum gf_convolve_form {
     GF_CONVOLVE_REAL,
-    GF_CONVOLVE_SINGLE, /* B < 2^23 */
+    GF_CONVOLVE_SINGLE, /* B and |scale| < 2^23 */
     GF_CONVOLVE_DOUBLE, /* B < 2^52 */
     GF_CONVOLVE_WIDE    /* int64_t: B < 225 * 2^31 * 2^16 + 2^62 < 2^63 */
 } gf_convolve_form;
@@ -57,7 +57,12 @@ typedef struct gf_convolve_plan {
 } gf_convolve_plan;
 
 GF_DECLARE_BACKENDS(gf_convolve);
-size_t gf_convolve_cpu_scratch(const gf_plan *plan);
+
+/* Scratch memory of a CPU thread: rows of a tile of columns, one for each row of the kernel. */
+#define GF_CONVOLVE_TILE 2048 /* samples: three rows fit in an L1 cache of 32 KB */
+#define GF_CONVOLVE_MARGIN 64 /* samples, for vectors that pass the end */
+#define GF_CONVOLVE_ROW                                                                            \
+    (GF_CONVOLVE_TILE + GF_MAX_CHANNELS * GF_CONVOLVE_SIDE + GF_CONVOLVE_MARGIN) /* floats */
 
 #ifdef __cplusplus
 }

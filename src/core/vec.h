@@ -6,6 +6,7 @@
 #ifndef GF_VEC_H
 #define GF_VEC_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -214,10 +215,23 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 #endif
 
-/* Compute a * b + c, rounded once or twice depending on the level: not for bit-exact values. */
-static inline vec vec_multiply_add(vec a, vec b, vec c) {
+/* Compute a * b + c, rounded once. */
+static inline vec vec_fma(vec a, vec b, vec c) {
 #if VEC_FLOATS == 16
     return _mm512_fmadd_ps(a, b, c);
+#elif VEC_FLOATS == 8
+    return _mm256_fmadd_ps(a, b, c);
+#else
+    for (int l = 0; l < VEC_FLOATS; l++)
+        c[l] = fmaf(a[l], b[l], c[l]);
+    return c;
+#endif
+}
+
+/* Compute a * b + c, rounded once or twice depending on the level: not for bit-exact values. */
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+#if VEC_FLOATS >= 8
+    return vec_fma(a, b, c);
 #else
     return a * b + c;
 #endif
