@@ -223,12 +223,13 @@ static void convolve_set(gf_convolve_plan *plan, const convolve_kernel *kernel) 
     head->constant_bytes = sizeof plan->taps;
     /* A kernel of even height has one row less below the pixel, but a mirrored row may be there. */
     head->before = head->after = kernel->height / 2;
-    head->cost = COST_SAMPLE + COST_TAP * plan->count * (plan->form == GF_CONVOLVE_DOUBLE ? 3 : 1) +
+    head->cost = COST_SAMPLE + COST_TAP * plan->count * (plan->form == GF_CONVOLVE_DOUBLE ? 2 : 1) +
                  plan->count * (plan->form == GF_CONVOLVE_WIDE ? 5.0 : 0);
 }
 
 static size_t convolve_scratch_bytes(const gf_plan *head) {
-    return ((const gf_convolve_plan *)head)->height * GF_CONVOLVE_ROW * sizeof(float);
+    const gf_convolve_plan *plan = (const gf_convolve_plan *)head;
+    return plan->height * gf_convolve_row_bytes(plan) + GF_CONVOLVE_ROW * sizeof(float);
 }
 
 static gf_status plan_convolve(const gf_settings *settings, gf_plan *head, gf_error *error) {

@@ -61,8 +61,11 @@ GF_DECLARE_BACKENDS(gf_convolve);
 /* Scratch memory of a CPU thread: rows of a tile of columns, one for each row of the kernel. */
 #define GF_CONVOLVE_TILE 2048 /* samples: three rows fit in an L1 cache of 32 KB */
 #define GF_CONVOLVE_MARGIN 64 /* samples, for vectors that pass the end */
-#define GF_CONVOLVE_ROW                                                                            \
-    (GF_CONVOLVE_TILE + GF_MAX_CHANNELS * GF_CONVOLVE_SIDE + GF_CONVOLVE_MARGIN) /* floats */
+#define GF_CONVOLVE_ROW (GF_CONVOLVE_TILE + GF_MAX_CHANNELS * GF_CONVOLVE_SIDE + GF_CONVOLVE_MARGIN)
+
+static inline size_t gf_convolve_row_bytes(const gf_convolve_plan *plan) {
+    return GF_CONVOLVE_ROW * (plan->form == GF_CONVOLVE_DOUBLE ? sizeof(double) : sizeof(float));
+}
 
 #ifdef __cplusplus
 }

@@ -9,16 +9,21 @@
 _Static_assert(BLOCK <= GF_CONVOLVE_MARGIN, "a row has space for one more block");
 
 typedef double vec_f64 __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef double vec_f64_unaligned
+    __attribute__((vector_size(4 * VEC_FLOATS), aligned(8), may_alias));
 typedef float vec_half __attribute__((vector_size(2 * VEC_FLOATS), aligned(4), may_alias));
 
 typedef struct convolve_tile {
     const gf_convolve_plan *plan;
     const gf_rows *in;
-    uint64_t x;                        /* first pixel */
-    size_t pixels;                     /* without those of the window on both sides */
-    float *rows;                       /* ring of the rows of a window */
-    const float *at[GF_CONVOLVE_TAPS]; /* of each tap: its sample for the first pixel */
-    float weights[GF_CONVOLVE_TAPS];   /* of REAL and SINGLE */
+    uint64_t x;    /* first pixel */
+    size_t pixels; /* without those of the window on both sides */
+    /* Ring of the rows of a window, as float, or for DOUBLE as double; after it, one row as float.
+     */
+    unsigned char *rows;
+    size_t row_bytes;
+    const void *at[GF_CONVOLVE_TAPS]; /* of each tap: its sample for the first pixel */
+    float weights[GF_CONVOLVE_TAPS];  /* of REAL and SINGLE */
     /* SINGLE: scale = odd * 2^e = odd / factor; inverse = fl(1 / odd), with the sign in factor. */
     float odd, inverse, factor;
 } convolve_tile;
@@ -78,10 +83,11 @@ GF_INLINE void convolve_sum(const gf_convolve_form form, const convolve_tile *ti
         s[b] = vec_set(start);
     if (form == GF_CONVOLVE_REAL && plan->count)
         for (int b = 0; b < 4; b++, t = 1)
-            s[b] = vec_set(tile->weights[0]) * vec_load(tile->at[0] + i + b * VEC_FLOATS);
+            s[b] = vec_set(tile->weights[0]) *
+                   vec_load((const float *)tile->at[0] + i + b * VEC_FLOATS);
     for (; t < plan->count; t++) {
         const vec k = vec_set(tile->weights[t]);
-        const float *v = tile->at[t] + i;
+        const float *v = (const float *)tile->at[t] + i;
         for (int b = 0; b < 4; b++, v += VEC_FLOATS)
             s[b] = form == GF_CONVOLVE_REAL ? vec_fma(k, vec_load(v), s[b])
                                             : vec_multiply_add(k, vec_load(v), s[b]);
@@ -94,15 +100,15 @@ GF_INLINE void convolve_double(const convolve_tile *tile, size_t i, vec s[4]) {
     const vec_f64 zero = {0}, start = zero + plan->offset * plan->scale, scale = zero + plan->scale,
                   round = zero + 0x1.8p52; /* leaves no bits below 1 */
     float results[BLOCK];
-    for (int b = 0; b < BLOCK; b += 2 * VEC_FLOATS) {
+    for (size_t b = 0; b < BLOCK; b += 2 * VEC_FLOATS) {
         vec_f64 sum[4] = {start, start, start, start};
         for (uint32_t t = 0; t < plan->count; t++) {
             const vec_f64 k = zero + plan->taps[t].weight;
-            const float *v = tile->at[t] + i + b;
-            for (int h = 0; h < 4; h++, v += VEC_FLOATS / 2)
-                sum[h] += k * __builtin_convertvector(*(const vec_half *)v, vec_f64);
+            const vec_f64_unaligned *v = (const void *)((const double *)tile->at[t] + i + b);
+            for (int h = 0; h < 4; h++)
+                sum[h] += k * (vec_f64)v[h];
         }
-        for (int h = 0; h < 4; h++)
+        for (size_t h = 0; h < 4; h++)
             *(vec_half *)(results + b + h * VEC_FLOATS / 2) =
                 __builtin_convertvector(sum[h] / scale + round - round, vec_half);
     }
@@ -157,6 +163,19 @@ static void convolve_row_by_form(const convolve_tile *tile, unsigned char *out) 
         convolve_row(GF_U16, GF_CONVOLVE_DOUBLE, tile, out);
 }
 
+/* Store row y in the ring. */
+static void convolve_put_row(const convolve_tile *tile, int64_t y, size_t slot) {
+    unsigned char *row = tile->rows + slot * tile->row_bytes;
+    if (tile->plan->form != GF_CONVOLVE_DOUBLE) {
+        convolve_load_row(tile, y, (float *)(void *)row);
+        return;
+    }
+    float *single = (void *)(tile->rows + tile->plan->height * tile->row_bytes);
+    convolve_load_row(tile, y, single);
+    for (size_t i = 0; i < GF_CONVOLVE_ROW; i++)
+        ((double *)(void *)row)[i] = (double)single[i];
+}
+
 /* Compute rows [y, end) of a tile. Row r of the image, which may be outside it, is in the ring at
  * (r - first) modulo the height of the kernel. */
 static void convolve_rows(convolve_tile *tile, const gf_rows *out, uint64_t y, uint64_t end) {
@@ -167,12 +186,12 @@ static void convolve_rows(convolve_tile *tile, const gf_rows *out, uint64_t y, u
     const uint32_t height = plan->height;
     for (int64_t next = first; y < end; y++) {
         for (; next < (int64_t)y - height / 2 + height; next++)
-            convolve_load_row(tile, next,
-                              tile->rows + (uint64_t)(next - first) % height * GF_CONVOLVE_ROW);
+            convolve_put_row(tile, next, (uint64_t)(next - first) % height);
         for (uint32_t t = 0; t < plan->count; t++) {
             const uint64_t row = (uint64_t)((int64_t)y + plan->taps[t].y - first) % height;
             const size_t column = (size_t)(plan->taps[t].x + (int32_t)(plan->width / 2));
-            tile->at[t] = tile->rows + row * GF_CONVOLVE_ROW + column * format->channels;
+            tile->at[t] = tile->rows + row * tile->row_bytes +
+                          column * format->channels * tile->row_bytes / GF_CONVOLVE_ROW;
         }
         unsigned char *to = gf_row(out, y) + tile->x * pixel;
         convolve_row_by_form(tile, to);
@@ -192,7 +211,10 @@ void GF_SIMD_NAME(gf_convolve_cpu)(const gf_plan *head, const gf_strip *strip, u
         (void)gf_convolve_golden(head, &piece, NULL); /* cannot fail */
         return;
     }
-    convolve_tile tile = {.plan = plan, .in = &strip->in[0], .rows = scratch};
+    convolve_tile tile = {.plan = plan,
+                          .in = &strip->in[0],
+                          .rows = scratch,
+                          .row_bytes = gf_convolve_row_bytes(plan)};
     for (uint32_t t = 0; t < plan->count; t++)
         tile.weights[t] = (float)plan->taps[t].weight;
     if (plan->form == GF_CONVOLVE_SINGLE) {
