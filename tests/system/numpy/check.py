@@ -97,6 +97,11 @@ def check(job):
             case = filter_.random_case(rng)
     directory = os.path.join(directory, "%s-%d" % (case.name, number))
     os.mkdir(directory)
+    for name, text in case.files.items():
+        path = os.path.join(directory, name)
+        with open(path, "w") as file:
+            file.write(text)
+        case.options = [path if option == "@" + name else option for option in case.options]
     npy = rng.choice([None, None, "<", ">"])
     extra = case.images[0].shape[2] in (2, 4)
     if extra and last == "data":
