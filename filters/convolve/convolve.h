@@ -56,6 +56,16 @@ typedef struct gf_convolve_plan {
     gf_convolve_tap taps[GF_CONVOLVE_TAPS]; /* row by row from left to right */
 } gf_convolve_plan;
 
+/* Return n / d, rounded to nearest even. */
+GF_BOTH int64_t gf_convolve_divide(int64_t n, int64_t d) {
+    if (d < 0) {
+        n = -n;
+        d = -d;
+    }
+    const int64_t below = n / d - (n % d < 0), rest = n - below * d;
+    return below + (2 * rest > d || (2 * rest == d && below % 2 != 0));
+}
+
 GF_DECLARE_BACKENDS(gf_convolve);
 
 /* Scratch memory of a CPU thread: rows of a tile of columns, one for each row of the kernel. */

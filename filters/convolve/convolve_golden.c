@@ -16,16 +16,6 @@ static float golden_tap_sample(const gf_convolve_plan *plan, const gf_rows *in, 
                          (uint64_t)column * format->channels + c);
 }
 
-/* Return n / d, rounded to nearest even. */
-static int64_t golden_divide(int64_t n, int64_t d) {
-    if (d < 0) {
-        n = -n;
-        d = -d;
-    }
-    const int64_t below = n / d - (n % d < 0), rest = n - below * d;
-    return below + (2 * rest > d || (2 * rest == d && below % 2 != 0));
-}
-
 static float golden_integer(const gf_convolve_plan *plan, const gf_rows *in, uint32_t c, int64_t x,
                             int64_t y) {
     const int64_t scale = (int64_t)plan->scale;
@@ -34,7 +24,8 @@ static float golden_integer(const gf_convolve_plan *plan, const gf_rows *in, uin
         const gf_convolve_tap *tap = &plan->taps[i];
         n += (int64_t)tap->weight * (int64_t)golden_tap_sample(plan, in, c, x + tap->x, y + tap->y);
     }
-    return (float)golden_divide(n, scale); /* gf_put_sample clamps: values up to 65536 are exact */
+    return (float)gf_convolve_divide(
+        n, scale); /* gf_put_sample clamps: values up to 65536 are exact */
 }
 
 static float golden_real(const gf_convolve_plan *plan, const gf_rows *in, uint32_t c, int64_t x,

@@ -77,15 +77,13 @@ static void convolve_load_row(const convolve_tile *tile, int64_t y, float *to) {
 GF_INLINE void convolve_sum(const gf_convolve_form form, const convolve_tile *tile, size_t i,
                             vec s[4]) {
     const gf_convolve_plan *plan = tile->plan;
-    const float start = form == GF_CONVOLVE_REAL ? 0 : (float)(plan->offset * plan->scale);
-    uint32_t t = 0;
+    /* fma(k, v, -0) is fl(k * v), also if that is a zero. */
+    const float start = form == GF_CONVOLVE_SINGLE ? (float)(plan->offset * plan->scale)
+                        : plan->count              ? -0.0f
+                                                   : 0;
     for (int b = 0; b < 4; b++)
         s[b] = vec_set(start);
-    if (form == GF_CONVOLVE_REAL && plan->count)
-        for (int b = 0; b < 4; b++, t = 1)
-            s[b] = vec_set(tile->weights[0]) *
-                   vec_load((const float *)tile->at[0] + i + b * VEC_FLOATS);
-    for (; t < plan->count; t++) {
+    for (uint32_t t = 0; t < plan->count; t++) {
         const vec k = vec_set(tile->weights[t]);
         const float *v = (const float *)tile->at[t] + i;
         for (int b = 0; b < 4; b++, v += VEC_FLOATS)

@@ -166,7 +166,8 @@ static int64_t exact(int64_t n, int64_t scale) {
     return q;
 }
 
-/* Compare all values of a type, for a kernel of one element, with exact integers at all levels. */
+/* Compare all values of a type, for a kernel of one element, with exact integers: on CUDA
+ * (level -2), golden (-1) and at all SIMD levels. */
 static void check_exact(gf_type type, int64_t k, int64_t scale, int64_t offset,
                         gf_convolve_form form) {
     static uint16_t in[65536], out[65536];
@@ -175,7 +176,8 @@ static void check_exact(gf_type type, int64_t k, int64_t scale, int64_t offset,
     const uint32_t max = type == GF_U8 ? 255 : 65535;
     const gf_filter *filter = gf_filter_find("convolve");
     const gf_format format = grey(max + 1, 1, type);
-    AUTO(settings) gf_settings *settings = test_settings(filter, kernel_case(content));
+    const char *text = kernel_case(content);
+    AUTO(settings) gf_settings *settings = test_settings(filter, text);
     gf_plan *plan;
     assert_ok(gf_plan_new(filter, settings, &format, &plan, &why));
     assert_int_equal(((gf_convolve_plan *)plan)->form, form);
@@ -188,22 +190,21 @@ static void check_exact(gf_type type, int64_t k, int64_t scale, int64_t offset,
     const gf_rows from = {(unsigned char *)in, sizeof in, 0, 1},
                   to = {(unsigned char *)out, sizeof out, 0, 1};
     const gf_strip strip = {.in = {from}, .out = to};
-    for (int isa = -1; isa < GF_ISA_COUNT; isa++) {
-        if (isa >= 0 && !gf_isa_available((gf_isa)isa))
+    for (int level = -2; level < GF_ISA_COUNT; level++) {
+        if (level == -2 ? !test_has_cuda() : level >= 0 && !gf_isa_available((gf_isa)level))
             continue;
-        if (isa < 0)
+        if (level == -2)
+            test_measure("cuda", "convolve", text, format, in, NULL, out);
+        else if (level == -1)
             assert_ok(filter->golden(plan, &strip, &why));
         else
-            filter->cpu.run[isa](plan, &strip, 0, 1, scratch);
+            filter->cpu.run[level](plan, &strip, 0, 1, scratch);
         for (uint32_t v = 0; v <= max; v++) {
             const int64_t q = exact(k * v + offset * scale, scale),
-                          want = q < 0     ? 0
-                                 : q > max ? max
-                                           : q,
                           got = type == GF_U8 ? ((uint8_t *)out)[v] : out[v];
-            if (got != want)
-                fail_msg("level %d: %s, value %u: got %" PRId64 ", want %" PRId64, isa, content, v,
-                         got, want);
+            if (got != (q < 0 ? 0 : q < max ? q : max))
+                fail_msg("level %d: %s, value %u: got %" PRId64 ", quotient %" PRId64, level,
+                         content, v, got, q);
         }
     }
     gf_plan_free(plan);
@@ -230,6 +231,7 @@ static void check_near_ties(gf_type type, int64_t k_limit, gf_convolve_form form
 }
 
 TEST(near_ties_are_exact) {
+    check_near_ties(GF_U8, 127, GF_CONVOLVE_SINGLE);   /* one byte: convolve_bytes of CUDA */
     check_near_ties(GF_U8, 32895, GF_CONVOLVE_SINGLE); /* 2^23 / 255 */
     check_near_ties(GF_U16, 127, GF_CONVOLVE_SINGLE);
     check_near_ties(GF_U16, INT32_MAX - 129, GF_CONVOLVE_DOUBLE);
