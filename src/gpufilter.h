@@ -205,7 +205,8 @@ typedef struct gf_filter_info {
     bool has_chart;   /* a table of its result can be drawn */
     bool is_test;     /* its result is yes or no: exit code 0 or 1, and 2 for failures */
     /* Parameter sets to test, such as "radius=3 axis=xy keep-brightness"; NULL-terminated. The
-     * golden digests, the equality tests and verify run all of them. */
+     * golden digests, the equality tests and verify run all of them. The first one is "", unless
+     * the filter requires a parameter. */
     const char *const *cases;
 } gf_filter_info;
 

@@ -30,7 +30,7 @@ typedef struct gf_bench_row {
 /* One filter with some settings. */
 typedef struct gf_bench_item {
     const char *name;       /* filter and settings: "hist bins=8" */
-    const char *text;       /* the settings; "" for the defaults */
+    const char *text;       /* the settings: without any, the first case of the filter */
     gf_run_input run;       /* with the settings as given */
     gf_settings *effective; /* including derived values, for JSON */
     gf_bench_row rows[MAX_TARGETS];
@@ -138,6 +138,9 @@ static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error)
     bench->item_count++;
     if (!item->run.settings)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
+    /* A filter may require a setting. */
+    if (!*item->text)
+        item->text = info->cases[0];
     gf_status status = gf_settings_apply_case(item->run.settings, item->text, error);
     if (status)
         return status;

@@ -361,7 +361,7 @@ TEST(accepts_rows_at_any_address) {
             AUTO(free) unsigned char *even = malloc(5 * row), *drawn = malloc(5 * row);
             AUTO(free)
             unsigned char *uneven = malloc(1 + 4 * odd + row), *other = malloc(1 + 4 * odd + row);
-            AUTO(settings) gf_settings *settings = test_settings(filter, "");
+            AUTO(settings) gf_settings *settings = test_settings(filter, info->cases[0]);
             AUTO(engine) gf_engine *engine = open_engine();
             gf_result *results[2];
             for (size_t b = 0; b < 5 * row; b++)

@@ -54,8 +54,9 @@ static bool receive(void *context, const gf_progress *progress) {
 
 static received run(const char *backend, bool unthreaded, const char *name, const char *in) {
     const gf_filter *filter = gf_filter_find(name);
-    const bool image = gf_filter_describe(filter)->makes_image;
-    AUTO(settings) gf_settings *settings = test_settings(filter, "");
+    const gf_filter_info *info = gf_filter_describe(filter);
+    const bool image = info->makes_image;
+    AUTO(settings) gf_settings *settings = test_settings(filter, info->cases[0]);
     AUTO(engine) gf_engine *engine = open_engine(backend, unthreaded);
     const char *paths[2] = {in_directory(in), in_directory(in)};
     received all = {.thread = pthread_self()};
