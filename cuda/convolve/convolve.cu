@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(32 * convolve_bytes_policy::WARPS)
     convolve_bytes(convolve_bytes_args a) {
     typedef convolve_bytes_policy Policy;
     static_assert((Policy::ROWS + SIDE - 1) % SIDE == 0, "the sums must rotate completely");
-    __shared__ uint32_t tile[Policy::WARPS * Policy::ROWS + SIDE - 1][34 * C];
+    __shared__ __align__(16) uint32_t tile[Policy::WARPS * Policy::ROWS + SIDE - 1][34 * C];
     const int lane = threadIdx.x % 32, r0 = threadIdx.x / 32 * Policy::ROWS;
     gf_wait_for_stream();
     for (uint64_t index = blockIdx.x; index < a.all.tiles; index += gridDim.x) {
@@ -280,9 +280,8 @@ __global__ void __launch_bounds__(32 * convolve_bytes_policy::WARPS)
                 uint32_t group[3][C];
 #pragma unroll
                 for (int g = 0; g < 3; g++)
-#pragma unroll
-                    for (int w = 0; w < C; w++)
-                        group[g][w] = words[g * C + w];
+                    gf_load_words<4 * C>(group[g],
+                                         reinterpret_cast<const unsigned char *>(words + g * C));
 #pragma unroll
                 for (int c = 0; c < C; c++) {
                     const uint32_t left = gf_channel_word<C>(group[0], c),

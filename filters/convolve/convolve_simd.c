@@ -119,6 +119,7 @@ GF_INLINE void convolve_row(const gf_type type, const gf_convolve_form form,
                             const convolve_tile *tile, unsigned char *out) {
     const gf_convolve_plan *plan = tile->plan;
     const size_t n = tile->pixels * plan->head.in.channels, bytes = gf_type_bytes(type);
+    float rest[BLOCK] = {0}; /* the last block of the row */
     for (size_t i = 0; i < n; i += BLOCK) {
         vec s[4];
         if (form == GF_CONVOLVE_DOUBLE)
@@ -136,7 +137,6 @@ GF_INLINE void convolve_row(const gf_type type, const gf_convolve_form form,
             if (form == GF_CONVOLVE_REAL && plan->offset != 0)
                 s[b] += vec_set((float)plan->offset);
         }
-        float rest[BLOCK];
         const bool whole = n - i >= BLOCK;
         void *to = whole ? (void *)(out + i * bytes) : rest;
         for (int b = 0; b < 4; b++)
@@ -187,7 +187,7 @@ static void convolve_rows(convolve_tile *tile, const gf_rows *out, uint64_t y, u
             convolve_put_row(tile, next, (uint64_t)(next - first) % height);
         for (uint32_t t = 0; t < plan->count; t++) {
             const uint64_t row = (uint64_t)((int64_t)y + plan->taps[t].y - first) % height;
-            const size_t column = (size_t)(plan->taps[t].x + (int32_t)(plan->width / 2));
+            const size_t column = (size_t)(plan->taps[t].x + (int64_t)plan->width / 2);
             tile->at[t] = tile->rows + row * tile->row_bytes +
                           column * format->channels * tile->row_bytes / GF_CONVOLVE_ROW;
         }
@@ -218,8 +218,10 @@ void GF_SIMD_NAME(gf_convolve_cpu)(const gf_plan *head, const gf_strip *strip, u
     if (plan->form == GF_CONVOLVE_SINGLE) {
         tile.odd = fabsf((float)plan->scale);
         tile.factor = plan->scale < 0 ? -1 : 1;
-        for (; fmodf(tile.odd, 2) == 0; tile.factor /= 2)
+        while (fmodf(tile.odd, 2) == 0) {
             tile.odd /= 2;
+            tile.factor /= 2;
+        }
         tile.inverse = 1 / tile.odd;
     }
     for (; tile.x < width; tile.x += step) {

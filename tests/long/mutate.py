@@ -34,6 +34,7 @@ FAST = {
     "filters/dot/": ["test_cpu_limits", "test_equality"],
     "filters/hist/": ["test_hist_simd", "test_cpu_limits", "test_equality"],
     "filters/compare/": ["test_equality"],
+    "filters/convolve/": ["test_convolve", "test_equality"],
     "filters/normalize/": ["test_equality"],
     "filters/samples": ["test_equality"],
     "src/io/strip/row_filter_simd.c": ["test_png_filter", "test_png_unfilter", "test_clipped"],
