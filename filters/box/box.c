@@ -59,4 +59,5 @@ const gf_filter gf_box_filter = {
     .plan = plan_box,
     .mixes_pixels = true,
     .golden = gf_separable_golden,
+    .cpu = {gf_separable_cpu_scratch, GF_LEVELS(gf_separable_cpu)},
 };

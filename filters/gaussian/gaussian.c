@@ -79,4 +79,5 @@ const gf_filter gf_gaussian_filter = {
     .plan = plan_gaussian,
     .mixes_pixels = true,
     .golden = gf_separable_golden,
+    .cpu = {gf_separable_cpu_scratch, GF_LEVELS(gf_separable_cpu)},
 };

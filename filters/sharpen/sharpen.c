@@ -78,4 +78,5 @@ const gf_filter gf_sharpen_filter = {
     .plan = plan_sharpen,
     .mixes_pixels = true,
     .golden = gf_separable_golden,
+    .cpu = {gf_separable_cpu_scratch, GF_LEVELS(gf_separable_cpu)},
 };

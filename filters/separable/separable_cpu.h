@@ -1,0 +1,84 @@
+/* Loops of the separable engine for one SIMD level, and the tables that they read.
+ *
+ * Counts are in samples of all channels. Loops write whole vectors to scratch memory: each of its
+ * rows has GF_SEPARABLE_PAD more values. Rows of the image are accessed exactly. */
+#ifndef GF_SEPARABLE_CPU_H
+#define GF_SEPARABLE_CPU_H
+
+#include "separable/separable.h"
+
+#define GF_SEPARABLE_PAD 64
+
+/* Taps of FIXED as pairs of signed 16-bit integers, first | second << 16. pmaddwd multiplies two
+ * pairs and adds the products. Sums wrap modulo 2^32: only the result needs all bits. */
+typedef struct gf_separable_pairs {
+    uint32_t radius[2]; /* without outer taps that are 0 */
+    /* x: taps t[0] / 2, t[1], ..., t[r] of the sums v[-k] + v[k]. An odd number is completed by the
+     * last sum again, with tap 0, or with half the tap if r is 0. The result is I - 2^15. */
+    uint32_t x[GF_SEPARABLE_NARROW / 2 + 1];
+    /* y: taps of the outputs y and y + 1 for rows 2j and 2j + 1 of those from y - r to y + r + 1.
+     * If t[0] does not fit, two more pairs have the rest of it: r / 2 and (r + 1) / 2 again. */
+    uint32_t y[2][GF_SEPARABLE_NARROW + 3];
+    uint32_t y_pairs; /* r + 1 or r + 3 */
+} gf_separable_pairs;
+
+#define GF_SEPARABLE_X_BIAS (128 - (1 << 23))         /* to round I, and subtract 2^15 from it */
+#define GF_SEPARABLE_Y_BIAS ((1u << 31) + (1u << 23)) /* to add 2^15 to I, and round */
+
+/* Division by the odd count of a window. */
+typedef struct gf_separable_mean {
+    uint32_t half;              /* count / 2 */
+    double inverse;             /* 1 / count */
+    uint32_t multiplier, shift; /* for sums below 2^16: (s + half) * multiplier >> (16 + shift) */
+} gf_separable_mean;
+
+/* Type of the sums of a SUMS plan. */
+typedef enum gf_separable_word {
+    GF_SEPARABLE_W16, /* u8, and few samples along x */
+    GF_SEPARABLE_W32,
+    GF_SEPARABLE_W64,
+    GF_SEPARABLE_WORDS
+} gf_separable_word;
+
+/* Samples from sums of columns: samples of `channels` channels, of type `type`. */
+typedef struct gf_separable_line {
+    void *out;
+    gf_type type;
+    uint32_t radius, channels;
+    const gf_separable_mean *mean;
+} gf_separable_line;
+
+/* Loops of SINGLE or DOUBLE. A window has 2r + 1 pointers to values. */
+typedef struct gf_separable_loops {
+    /* Convert samples to values. */
+    void (*load)(gf_type type, void *to, const void *from, size_t n);
+    /* Compute the sums of a window with taps t[0..r]. */
+    void (*along)(void *to, const void *const *window, const void *t, uint32_t r, size_t n);
+    /* The same along y, and store the results. in: samples at the centers of the windows. */
+    void (*across)(const gf_separable_plan *plan, void *out, const void *in,
+                   const void *const *window, size_t n);
+} gf_separable_loops;
+
+typedef struct gf_separable_simd {
+    gf_separable_loops real[2]; /* SINGLE, DOUBLE */
+    void (*widen)(uint16_t *to, const uint8_t *from, size_t n);
+    /* Compute the x pass of two rows. a, b: their first values; pixels are `step` values apart. The
+     * layout of `to` is private to the level. */
+    void (*fixed_along)(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,
+                        const gf_separable_pairs *fixed);
+    /* Compute two output rows (odd NULL: one) from pairs of rows: fixed->y_pairs. */
+    void (*fixed_across)(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
+                         const gf_separable_pairs *fixed);
+    struct {
+        /* Add a row of samples to sums of columns and subtract another one (NULL: none). */
+        void (*slide)(void *columns, const void *add, const void *subtract, gf_type type, size_t n);
+        /* Compute n samples from sums of columns. sums: scratch memory. */
+        void (*across)(const gf_separable_line *line, const void *columns, void *sums, size_t n);
+    } sums[GF_SEPARABLE_WORDS];
+} gf_separable_simd;
+
+/* Compute part `index` of `parts` of a strip. */
+void gf_separable_compute(const gf_separable_simd *simd, const gf_plan *head, const gf_strip *strip,
+                          uint32_t index, uint32_t parts, void *scratch);
+
+#endif

@@ -1,0 +1,359 @@
+/* Loops of the separable engine, compiled once per SIMD level. */
+#include "core/vec.h"
+#include "separable/separable_cpu.h"
+
+/* ---- binary32 and binary64 ------------------------------------------------------------------- */
+
+typedef float real_f32;
+typedef vec reals_f32;
+typedef double real_f64;
+typedef double reals_f64 __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef uint32_t vec_u32 __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef int64_t vec_i64 __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef int32_t half_i32 __attribute__((vector_size(2 * VEC_FLOATS)));
+typedef uint16_t half_u16 __attribute__((vector_size(VEC_FLOATS)));
+
+#define reals_load_f32 vec_load
+#define reals_store_f32 vec_store
+#define reals_set_f32 vec_set
+#define reals_fma_f32 vec_fma
+#define reals_from_f32 vec_load_samples
+#define reals_to_f32 vec_store_samples
+
+static inline vec reals_choose_f32(vec_i32 mask, vec a, vec b) {
+    return (vec)((mask & (vec_i32)a) | (~mask & (vec_i32)b));
+}
+
+static inline vec reals_over_f32(vec x, uint32_t count) {
+    return vec_over_odd(x, vec_set((float)count), vec_set(1 / (float)count));
+}
+
+static inline reals_f64 reals_choose_f64(vec_i64 mask, reals_f64 a, reals_f64 b) {
+    return (reals_f64)((mask & (vec_i64)a) | (~mask & (vec_i64)b));
+}
+
+static inline reals_f64 reals_load_f64(const double *p) {
+    reals_f64 x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static inline void reals_store_f64(double *p, reals_f64 x) {
+    memcpy(p, &x, sizeof x);
+}
+
+static inline reals_f64 reals_set_f64(double x) {
+    return x - (reals_f64){0};
+}
+
+static inline reals_f64 reals_fma_f64(reals_f64 a, reals_f64 b, reals_f64 c) {
+#if VEC_FLOATS >= 8
+    return VEC_OP(fmadd_pd)(a, b, c);
+#else
+    return (reals_f64){__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])};
+#endif
+}
+
+/* DOUBLE is for u16 only, and never for box. */
+static inline reals_f64 reals_from_f64(const gf_type type, const void *row, size_t i) {
+    half_u16 x;
+    (void)type;
+    memcpy(&x, (const uint16_t *)row + i, sizeof x);
+    return __builtin_convertvector(__builtin_convertvector(x, half_i32), reals_f64);
+}
+
+static inline reals_f64 reals_over_f64(reals_f64 x, uint32_t count) {
+    (void)count;
+    return x;
+}
+
+/* Clamp, and round by adding 2^52: the low bits of the sum are the integer. */
+static inline void reals_to_f64(const gf_type type, void *row, size_t i, reals_f64 x) {
+    const reals_f64 max = reals_set_f64(65535);
+    (void)type;
+    x = reals_choose_f64(x > 0, x, reals_set_f64(0));
+    x = reals_choose_f64(x < max, x, max);
+    const half_u16 samples = __builtin_convertvector((vec_i64)(x + 0x1p52), half_u16);
+    memcpy((uint16_t *)row + i, &samples, sizeof samples);
+}
+
+#define TYPE f32
+#include "separable/separable_real_tmpl.h"
+#define TYPE f64
+#include "separable/separable_real_tmpl.h"
+
+static void real_load_f32(gf_type type, void *to, const void *from, size_t n) {
+    GF_BY_TYPE(type, real_convert_f32, to, from, n);
+}
+
+static void real_across_f32(const gf_separable_plan *plan, void *out, const void *in,
+                            const void *const *window, size_t n) {
+    GF_BY_TYPE(plan->head.in.type, real_blocks_f32, plan, out, in, window, n);
+}
+
+static void real_load_f64(gf_type type, void *to, const void *from, size_t n) {
+    real_convert_f64(type, to, from, n);
+}
+
+static void real_across_f64(const gf_separable_plan *plan, void *out, const void *in,
+                            const void *const *window, size_t n) {
+    real_blocks_f64(GF_U16, plan, out, in, window, n);
+}
+
+/* ---- fixed point ----------------------------------------------------------------------------- */
+
+#define WORDS (2 * VEC_FLOATS)
+
+static void fixed_widen(uint16_t *restrict to, const uint8_t *restrict from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
+#if VEC_FLOATS >= 8
+
+/* Interleave the words of a and b, and add the products of their pairs with the taps. */
+#define MADD(low, high, a, b, t)                                                                   \
+    (low = VEC_OP(add_epi32)(low, VEC_OP(madd_epi16)(VEC_OP(unpacklo_epi16)(a, b), t)),            \
+     high = VEC_OP(add_epi32)(high, VEC_OP(madd_epi16)(VEC_OP(unpackhi_epi16)(a, b), t)))
+
+static inline vec_bits fixed_sum(const uint16_t *a, const uint16_t *b) {
+    return VEC_OP(add_epi16)(vec_load_bits(a), vec_load_bits(b));
+}
+
+/* Words are interleaved in each 128 bits by unpack instructions; pack instructions reverse it. */
+static void fixed_along(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,
+                        const gf_separable_pairs *taps) {
+    const vec_bits bias = VEC_OP(set1_epi32)(GF_SEPARABLE_X_BIAS);
+    const size_t r = taps->radius[0];
+    a += r * step;
+    b += r * step;
+    for (size_t i = 0; i < n; i += WORDS) {
+        vec_bits a_low = bias, a_high = bias, b_low = bias, b_high = bias;
+        for (size_t k = 0; k <= r; k += 2) {
+            const size_t first = k * step, second = (k < r ? k + 1 : k) * step;
+            const vec_bits t = VEC_OP(set1_epi32)((int)taps->x[k / 2]);
+            const vec_bits a0 = fixed_sum(a + i - first, a + i + first);
+            const vec_bits a1 = fixed_sum(a + i - second, a + i + second);
+            MADD(a_low, a_high, a0, a1, t);
+            const vec_bits b0 = fixed_sum(b + i - first, b + i + first);
+            const vec_bits b1 = fixed_sum(b + i - second, b + i + second);
+            MADD(b_low, b_high, b0, b1, t);
+        }
+        const vec_bits x =
+            VEC_OP(packs_epi32)(VEC_OP(srai_epi32)(a_low, 8), VEC_OP(srai_epi32)(a_high, 8));
+        const vec_bits y =
+            VEC_OP(packs_epi32)(VEC_OP(srai_epi32)(b_low, 8), VEC_OP(srai_epi32)(b_high, 8));
+        vec_store_bits(to + 2 * i, VEC_OP(unpacklo_epi16)(x, y));
+        vec_store_bits(to + 2 * i + WORDS, VEC_OP(unpackhi_epi16)(x, y));
+    }
+}
+
+/* Store four vectors of sums as 2 * WORDS bytes; only n of them if n is smaller. */
+static inline void fixed_store(uint8_t *to, const vec_bits s[4], size_t n) {
+    const vec_bits a =
+        VEC_OP(packs_epi32)(VEC_OP(srli_epi32)(s[0], 24), VEC_OP(srli_epi32)(s[1], 24));
+    const vec_bits b =
+        VEC_OP(packs_epi32)(VEC_OP(srli_epi32)(s[2], 24), VEC_OP(srli_epi32)(s[3], 24));
+    const vec_bits mixed = VEC_OP(packus_epi16)(a, b);
+#if VEC_FLOATS == 16
+    const vec_bits order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
+    const vec_bits bytes = _mm512_permutexvar_epi64(order, mixed);
+#else
+    const vec_bits bytes = _mm256_permute4x64_epi64(mixed, 0xd8);
+#endif
+    if (n >= 2 * WORDS)
+        vec_store_bits(to, bytes);
+    else
+        memcpy(to, &bytes, n);
+}
+
+static void fixed_across(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
+                         const gf_separable_pairs *taps) {
+    const vec_bits bias = VEC_OP(set1_epi32)((int)GF_SEPARABLE_Y_BIAS);
+    for (size_t i = 0; i < n; i += 2 * WORDS) {
+        vec_bits s[4] = {bias, bias, bias, bias}, z[4] = {bias, bias, bias, bias};
+        for (size_t j = 0; j < taps->y_pairs; j++) {
+            const int16_t *pair = (const int16_t *)pairs[j] + 2 * i;
+            const vec_bits t = VEC_OP(set1_epi32)((int)taps->y[0][j]);
+            const vec_bits u = VEC_OP(set1_epi32)((int)taps->y[1][j]);
+            for (size_t q = 0; q < 4; q++) {
+                const vec_bits v = vec_load_bits(pair + q * WORDS);
+                s[q] = VEC_OP(add_epi32)(s[q], VEC_OP(madd_epi16)(v, t));
+                z[q] = VEC_OP(add_epi32)(z[q], VEC_OP(madd_epi16)(v, u));
+            }
+        }
+        fixed_store(even + i, s, n - i);
+        if (odd)
+            fixed_store(odd + i, z, n - i);
+    }
+}
+
+#else
+
+/* Written for auto-vectorisation, 64 samples at a time. */
+enum { FIXED_BLOCK = 64 };
+
+static inline int16_t fixed_first(uint32_t pair) {
+    return (int16_t)(uint16_t)pair;
+}
+
+static inline int16_t fixed_second(uint32_t pair) {
+    return (int16_t)(uint16_t)(pair >> 16);
+}
+
+static void fixed_along_row(int16_t *restrict to, const uint16_t *restrict mid, size_t step,
+                            const gf_separable_pairs *taps) {
+    const size_t r = taps->radius[0];
+    int32_t s[FIXED_BLOCK];
+    for (size_t j = 0; j < FIXED_BLOCK; j++)
+        s[j] = GF_SEPARABLE_X_BIAS;
+    for (size_t k = 0; k <= r; k += 2) {
+        const size_t first = k * step, second = (k < r ? k + 1 : k) * step;
+        const int16_t t = fixed_first(taps->x[k / 2]), u = fixed_second(taps->x[k / 2]);
+        const uint16_t *a = mid - first, *b = mid + first, *c = mid - second, *d = mid + second;
+        for (size_t j = 0; j < FIXED_BLOCK; j++)
+            s[j] += (int16_t)(a[j] + b[j]) * t + (int16_t)(c[j] + d[j]) * u;
+    }
+    for (size_t j = 0; j < FIXED_BLOCK; j++)
+        to[2 * j] = (int16_t)(s[j] >> 8);
+}
+
+static void fixed_along(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,
+                        const gf_separable_pairs *taps) {
+    const size_t mid = taps->radius[0] * step;
+    for (size_t i = 0; i < n; i += FIXED_BLOCK) {
+        fixed_along_row(to + 2 * i, a + mid + i, step, taps);
+        fixed_along_row(to + 2 * i + 1, b + mid + i, step, taps);
+    }
+}
+
+static void fixed_across_row(uint8_t *out, const void *const *pairs, size_t n, uint32_t count,
+                             const uint32_t *taps) {
+    for (size_t i = 0; i < n; i += FIXED_BLOCK) {
+        uint32_t s[FIXED_BLOCK];
+        uint8_t block[FIXED_BLOCK];
+        for (size_t j = 0; j < FIXED_BLOCK; j++)
+            s[j] = GF_SEPARABLE_Y_BIAS;
+        for (size_t k = 0; k < count; k++) {
+            const int16_t t = fixed_first(taps[k]), u = fixed_second(taps[k]);
+            const int16_t *restrict pair = (const int16_t *)pairs[k] + 2 * i;
+            for (size_t j = 0; j < FIXED_BLOCK; j++)
+                s[j] += (uint32_t)(pair[2 * j] * t + pair[2 * j + 1] * u);
+        }
+        for (size_t j = 0; j < FIXED_BLOCK; j++)
+            block[j] = (uint8_t)(s[j] >> 24);
+        memcpy(out + i, block, n - i < FIXED_BLOCK ? n - i : FIXED_BLOCK);
+    }
+}
+
+static void fixed_across(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
+                         const gf_separable_pairs *taps) {
+    fixed_across_row(even, pairs, n, taps->y_pairs, taps->y[0]);
+    if (odd)
+        fixed_across_row(odd, pairs, n, taps->y_pairs, taps->y[1]);
+}
+
+#endif
+
+/* ---- exact sums ------------------------------------------------------------------------------ */
+
+typedef uint16_t word_u16;
+typedef uint32_t word_u32;
+typedef uint64_t word_u64;
+typedef int16_t signed_word_u16;
+typedef int32_t signed_word_u32;
+typedef int64_t signed_word_u64;
+
+#define SAMPLE_OF(word, type, row, i)                                                              \
+    (word)((type) == GF_U8 ? ((const uint8_t *)(row))[i] : ((const uint16_t *)(row))[i])
+
+/* Store the sums of each channel up to each column, modulo 2^32. */
+static void sums_scan_u32(uint32_t *restrict to, const uint32_t *restrict from, size_t channels,
+                          size_t n) {
+#if VEC_FLOATS >= 8
+    vec_u32 last = {0}, carry, shifts[4];
+    const vec_u32 zero = {0};
+    size_t steps = 0;
+    /* Lanes of (zero, x), for x moved by 1, 2, 4, ... pixels. */
+    for (size_t by = channels; by < VEC_FLOATS; by *= 2, steps++)
+        for (size_t i = 0; i < VEC_FLOATS; i++)
+            shifts[steps][i] = (uint32_t)(VEC_FLOATS + i - by);
+    for (size_t i = 0; i < VEC_FLOATS; i++)
+        carry[i] = (uint32_t)(VEC_FLOATS - channels + i % channels);
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_u32 x;
+        memcpy(&x, from + i, sizeof x);
+        for (size_t j = 0; j < steps; j++)
+            x += __builtin_shuffle(zero, x, shifts[j]);
+        last = x + __builtin_shuffle(last, carry);
+        memcpy(to + i, &last, sizeof last);
+    }
+#else
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i] + (i < channels ? 0 : to[i - channels]);
+#endif
+}
+
+/* Sum a few columns directly. Divide by the upper half of a product of 16-bit integers. */
+static void sums_across_u16(const gf_separable_line *line, const void *columns, void *sums,
+                            size_t n) {
+    const uint16_t *first = columns, multiplier = (uint16_t)line->mean->multiplier;
+    const uint16_t half = (uint16_t)line->mean->half;
+    const uint32_t shift = line->mean->shift;
+    uint16_t *restrict s = sums;
+    uint8_t *restrict out = line->out;
+    for (size_t i = 0; i < n; i += WORDS) {
+        vec_words x = vec_load_words(first + i);
+        for (size_t k = 1; k <= 2 * (size_t)line->radius; k++)
+            x += vec_load_words(first + i + k * line->channels);
+        memcpy(s + i, &x, sizeof x);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t x = (uint16_t)(s[i] + half);
+        out[i] = (uint8_t)((uint16_t)(x * multiplier >> 16) >> shift);
+    }
+}
+
+#define TYPE u16
+#include "separable/separable_sums_tmpl.h"
+#define TYPE u32
+#include "separable/separable_sums_tmpl.h"
+#define TYPE u64
+#include "separable/separable_sums_tmpl.h"
+
+static void sums_across_u32(const gf_separable_line *line, const void *columns, void *sums,
+                            size_t n) {
+    const size_t channels = line->channels;
+    memset(sums, 0, channels * sizeof(uint32_t));
+    sums_scan_u32((uint32_t *)sums + channels, columns, channels, n + 2 * line->radius * channels);
+    sums_means_u32(line, sums, n);
+}
+
+static void sums_across_u64(const gf_separable_line *line, const void *columns, void *sums,
+                            size_t n) {
+    const size_t channels = line->channels, all = n + 2 * line->radius * channels;
+    const uint64_t *from = columns;
+    uint64_t *restrict to = (uint64_t *)sums + channels;
+    memset(sums, 0, channels * sizeof *to);
+    for (size_t i = 0; i < all; i++)
+        to[i] = from[i] + (i < channels ? 0 : to[i - channels]);
+    sums_means_u64(line, sums, n);
+}
+
+/* ---- one level ------------------------------------------------------------------------------- */
+
+static const gf_separable_simd level = {
+    .real = {{real_load_f32, real_along_f32, real_across_f32},
+             {real_load_f64, real_along_f64, real_across_f64}},
+    .widen = fixed_widen,
+    .fixed_along = fixed_along,
+    .fixed_across = fixed_across,
+    .sums = {{sums_slide_u16, sums_across_u16},
+             {sums_slide_u32, sums_across_u32},
+             {sums_slide_u64, sums_across_u64}},
+};
+
+void GF_SIMD_NAME(gf_separable_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
+                                    uint32_t parts, void *scratch) {
+    gf_separable_compute(&level, plan, strip, part, parts, scratch);
+}
