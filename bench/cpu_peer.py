@@ -44,6 +44,21 @@ def output_for(image):
     return result
 
 
+def gaussian(image, sigma):
+    cv2.GaussianBlur(image, (0, 0), sigma, output_for(image))
+
+
+def box(image, radius):
+    cv2.blur(image, (2 * radius + 1, 2 * radius + 1), output_for(image))
+
+
+def sharpen(image):
+    """Add the difference to the blurred image."""
+    global gray
+    gray = cv2.GaussianBlur(image, (0, 0), 1, gray)
+    cv2.addWeighted(image, 2, gray, -1, 0, output_for(image))
+
+
 def channels(image):
     return range(1 if image.ndim == 2 else image.shape[2])
 
@@ -54,6 +69,13 @@ OPERATIONS = {
     "sepFilter2D-x": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, ONE, output_for(a), borderType=cv2.BORDER_REPLICATE),
     "filter2D-y": lambda a, b: cv2.filter2D(a, -1, TAPS_Y, output_for(a), borderType=cv2.BORDER_REPLICATE),
     "sepFilter2D": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, TAPS_Y, output_for(a), borderType=cv2.BORDER_REPLICATE),
+    "GaussianBlur-1": lambda a, b: gaussian(a, 1),
+    "GaussianBlur-2": lambda a, b: gaussian(a, 2),
+    "GaussianBlur-5": lambda a, b: gaussian(a, 5),
+    "blur-2": lambda a, b: box(a, 2),
+    "blur-20": lambda a, b: box(a, 20),
+    "blur-200": lambda a, b: box(a, 200),
+    "sharpen": lambda a, b: sharpen(a),
     "reduce-x": lambda a, b: cv2.reduce(a, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
     "reduce-y": lambda a, b: cv2.reduce(a, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
     "calcHist-256": lambda a, b: hist(a, 256, channels(a)),

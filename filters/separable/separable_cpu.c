@@ -10,9 +10,9 @@
 
 #include "samples.h"
 
-#define RING_BYTES 65536u /* of a tile; more for windows of many rows */
+#define RING_BYTES 131072u /* of a tile; more for windows of many rows */
 #define TILE_MIN 256u     /* samples */
-#define TILE_MAX 2048u
+#define TILE_MAX 4096u
 #define MIN_CUT 256u /* samples: parts of narrower strips are rows */
 #define MAX_WINDOW (2 * GF_SEPARABLE_MAX_RADIUS + 1)
 
@@ -214,10 +214,10 @@ static void separable_load(const gf_separable_part *part, int i, int64_t y) {
     const size_t n = (size_t)(part->right - part->left) * part->plan->head.in.channels;
     unsigned char *to = separable_inside(part, i);
     if (part->plan->form == GF_SEPARABLE_FIXED)
-        part->simd->widen((uint16_t *)(void *)to, from, n);
+        part->simd->widen((uint16_t *)(void *)to, from, n, part->in->stride);
     else
         part->simd->real[part->plan->form == GF_SEPARABLE_DOUBLE].load(part->plan->head.in.type, to,
-                                                                       from, n);
+                                                                       from, n, part->in->stride);
     separable_fill_edges(part, i);
 }
 
@@ -259,7 +259,7 @@ static void separable_run_fixed(const gf_separable_part *part, uint64_t s, uint6
         window[r + 2] = window[(r + 1) / 2];
         const bool two = y + 1 < e;
         part->simd->fixed_across(separable_out(part, y), two ? separable_out(part, y + 1) : NULL,
-                                 window, part->n, &part->pairs);
+                                 window, part->n, &part->pairs, 2 * part->out->stride);
         separable_restore_alpha(part, y);
         if (two)
             separable_restore_alpha(part, y + 1);
@@ -294,7 +294,7 @@ static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64
             edge[k] = separable_ring_row(part, at < 0 ? ring : (uint64_t)at % ring);
         }
         real->across(plan, separable_out(part, y), separable_samples(part, part->in, y, part->x),
-                     inside ? rows + (y - r) % ring : edge, part->n);
+                     inside ? rows + (y - r) % ring : edge, part->n, part->out->stride);
         separable_restore_alpha(part, y);
     }
 }

@@ -50,25 +50,26 @@ typedef struct gf_separable_line {
 
 /* Loops of SINGLE or DOUBLE. A window has 2r + 1 pointers to values. */
 typedef struct gf_separable_loops {
-    /* Convert samples to values. */
-    void (*load)(gf_type type, void *to, const void *from, size_t n);
+    /* Convert samples to values. Prefetch those `ahead` bytes later. */
+    void (*load)(gf_type type, void *to, const void *from, size_t n, size_t ahead);
     /* Compute the sums of a window with taps t[0..r]. */
     void (*along)(void *to, const void *const *window, const void *t, uint32_t r, size_t n);
     /* The same along y, and store the results. in: samples at the centers of the windows. */
     void (*across)(const gf_separable_plan *plan, void *out, const void *in,
-                   const void *const *window, size_t n);
+                   const void *const *window, size_t n, size_t ahead);
 } gf_separable_loops;
 
 typedef struct gf_separable_simd {
     gf_separable_loops real[2]; /* SINGLE, DOUBLE */
-    void (*widen)(uint16_t *to, const uint8_t *from, size_t n);
+    /* Convert samples to values of FIXED. Prefetch those `ahead` bytes later. */
+    void (*widen)(uint16_t *to, const uint8_t *from, size_t n, size_t ahead);
     /* Compute the x pass of two rows. a, b: their first values; pixels are `step` values apart. The
      * layout of `to` is private to the level. */
     void (*fixed_along)(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,
                         const gf_separable_pairs *fixed);
     /* Compute two output rows (odd NULL: one) from pairs of rows: fixed->y_pairs. */
     void (*fixed_across)(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
-                         const gf_separable_pairs *fixed);
+                         const gf_separable_pairs *taps, size_t ahead);
     struct {
         /* Add a row of samples to sums of columns and subtract another one (NULL: none). */
         void (*slide)(void *columns, const void *add, const void *subtract, gf_type type, size_t n);

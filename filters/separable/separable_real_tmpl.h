@@ -52,12 +52,16 @@ GF_INLINE void GF_T(real_block)(const gf_type type, const gf_separable_plan *pla
 }
 
 GF_INLINE void GF_T(real_blocks)(const gf_type type, const gf_separable_plan *plan, void *out,
-                                 const void *in, const void *const *window, size_t n) {
+                                 const void *in, const void *const *window, size_t n,
+                                 size_t ahead) {
     const size_t bytes = gf_type_bytes(type);
     size_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK)
-        GF_T(real_block)
-        (type, plan, (char *)out + i * bytes, (const char *)in + i * bytes, window, i);
+    for (; i + BLOCK <= n; i += BLOCK) {
+        char *to = (char *)out + i * bytes;
+        for (size_t line = 0; line < BLOCK * bytes; line += 64)
+            __builtin_prefetch(to + line + ahead, 1);
+        GF_T(real_block)(type, plan, to, (const char *)in + i * bytes, window, i);
+    }
     if (i < n) {
         REAL from[BLOCK] = {0}, to[BLOCK];
         memcpy(from, (const char *)in + i * bytes, (n - i) * bytes);
@@ -66,11 +70,14 @@ GF_INLINE void GF_T(real_blocks)(const gf_type type, const gf_separable_plan *pl
     }
 }
 
-GF_INLINE void GF_T(real_convert)(const gf_type type, REAL *to, const void *from, size_t n) {
+GF_INLINE void GF_T(real_convert)(const gf_type type, REAL *to, const void *from, size_t n,
+                                  size_t ahead) {
     const size_t bytes = gf_type_bytes(type);
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
+    for (; i + LANES <= n; i += LANES) {
+        __builtin_prefetch((const char *)from + i * bytes + ahead);
         GF_T(reals_store)(to + i, GF_T(reals_from)(type, from, i));
+    }
     if (i < n) {
         REAL tail[LANES] = {0};
         memcpy(tail, (const char *)from + i * bytes, (n - i) * bytes);

@@ -82,30 +82,38 @@ static inline void reals_to_f64(const gf_type type, void *row, size_t i, reals_f
 #define TYPE f64
 #include "separable/separable_real_tmpl.h"
 
-static void real_load_f32(gf_type type, void *to, const void *from, size_t n) {
-    GF_BY_TYPE(type, real_convert_f32, to, from, n);
+static void real_load_f32(gf_type type, void *to, const void *from, size_t n, size_t ahead) {
+    GF_BY_TYPE(type, real_convert_f32, to, from, n, ahead);
 }
 
 static void real_across_f32(const gf_separable_plan *plan, void *out, const void *in,
-                            const void *const *window, size_t n) {
-    GF_BY_TYPE(plan->head.in.type, real_blocks_f32, plan, out, in, window, n);
+                            const void *const *window, size_t n, size_t ahead) {
+    GF_BY_TYPE(plan->head.in.type, real_blocks_f32, plan, out, in, window, n, ahead);
 }
 
-static void real_load_f64(gf_type type, void *to, const void *from, size_t n) {
-    real_convert_f64(type, to, from, n);
+static void real_load_f64(gf_type type, void *to, const void *from, size_t n, size_t ahead) {
+    real_convert_f64(type, to, from, n, ahead);
 }
 
 static void real_across_f64(const gf_separable_plan *plan, void *out, const void *in,
-                            const void *const *window, size_t n) {
-    real_blocks_f64(GF_U16, plan, out, in, window, n);
+                            const void *const *window, size_t n, size_t ahead) {
+    real_blocks_f64(GF_U16, plan, out, in, window, n, ahead);
 }
 
 /* ---- fixed point ----------------------------------------------------------------------------- */
 
 #define WORDS (2 * VEC_FLOATS)
 
-static void fixed_widen(uint16_t *restrict to, const uint8_t *restrict from, size_t n) {
-    for (size_t i = 0; i < n; i++)
+/* Convert 64 samples per prefetched cache line. The compiler knows the size and vectorises. */
+static void fixed_widen(uint16_t *restrict to, const uint8_t *restrict from, size_t n,
+                        size_t ahead) {
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        __builtin_prefetch(from + i + ahead);
+        for (size_t j = 0; j < 64; j++)
+            to[i + j] = from[i + j];
+    }
+    for (; i < n; i++)
         to[i] = from[i];
 }
 
@@ -168,9 +176,12 @@ static inline void fixed_store(uint8_t *to, const vec_bits s[4], size_t n) {
 }
 
 static void fixed_across(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
-                         const gf_separable_pairs *taps) {
+                         const gf_separable_pairs *taps, size_t ahead) {
     const vec_bits bias = VEC_OP(set1_epi32)((int)GF_SEPARABLE_Y_BIAS);
     for (size_t i = 0; i < n; i += 2 * WORDS) {
+        __builtin_prefetch(even + i + ahead, 1);
+        if (odd)
+            __builtin_prefetch(odd + i + ahead, 1);
         vec_bits s[4] = {bias, bias, bias, bias}, z[4] = {bias, bias, bias, bias};
         for (size_t j = 0; j < taps->y_pairs; j++) {
             const int16_t *pair = (const int16_t *)pairs[j] + 2 * i;
@@ -247,7 +258,7 @@ static void fixed_across_row(uint8_t *out, const void *const *pairs, size_t n, u
 }
 
 static void fixed_across(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
-                         const gf_separable_pairs *taps) {
+                         const gf_separable_pairs *taps, size_t ahead) {
     fixed_across_row(even, pairs, n, taps->y_pairs, taps->y[0]);
     if (odd)
         fixed_across_row(odd, pairs, n, taps->y_pairs, taps->y[1]);
