@@ -11,10 +11,9 @@
 #include "samples.h"
 
 #define RING_BYTES 131072u /* of a tile; more for windows of many rows */
-#define TILE_MIN 256u     /* samples */
+#define TILE_MIN 256u      /* samples */
 #define TILE_MAX 4096u
 #define MIN_CUT 256u /* samples: parts of narrower strips are rows */
-#define MAX_WINDOW (2 * GF_SEPARABLE_MAX_RADIUS + 1)
 
 _Static_assert(GF_SEPARABLE_PAD % 16 == 0, "rows of the scratch memory start at a cache line");
 
@@ -131,7 +130,7 @@ static size_t separable_value_bytes(const gf_separable_plan *plan) {
 
 static gf_separable_layout separable_layout(const gf_separable_plan *plan) {
     const size_t channels = plan->head.in.channels, value = separable_value_bytes(plan);
-    const size_t window = 2 * (size_t)plan->radius[1] + 2;
+    const size_t window = 2 * (size_t)plan->radius[1] + GF_SEPARABLE_GROUP + 1;
     gf_separable_layout layout = {.rows = plan->form == GF_SEPARABLE_SUMS ? 0 : window};
     size_t samples = RING_BYTES / (window * value);
     samples = samples < TILE_MIN ? TILE_MIN : samples > TILE_MAX ? TILE_MAX : samples;
@@ -235,34 +234,44 @@ static unsigned char *separable_ring_row(const gf_separable_part *part, uint64_t
     return part->ring + (size_t)i * part->layout.row;
 }
 
+/* Return the rows from y on, as many as a group has and not beyond row e. */
+static gf_separable_group separable_group(const gf_separable_part *part, uint64_t y, uint64_t e,
+                                          const void *const *window) {
+    return (gf_separable_group){.out = separable_out(part, y),
+                                .in = separable_samples(part, part->in, y, part->x),
+                                .out_stride = part->out->stride,
+                                .in_stride = part->in->stride,
+                                .rows = (uint32_t)gf_min(e - y, GF_SEPARABLE_GROUP),
+                                .n = part->n,
+                                .window = window};
+}
+
 /* ---- tiles: rows [s, e) of the output -------------------------------------------------------- */
 
 /* Fixed point: the ring holds pairs of rows, from row s - r on, those outside the image included.
  */
 static void separable_run_fixed(const gf_separable_part *part, uint64_t s, uint64_t e) {
-    const uint64_t r = part->pairs.radius[1], ring = r + 1;
+    const uint64_t r = part->pairs.radius[1], more = GF_SEPARABLE_GROUP / 2, ring = r + more;
     const int64_t first = (int64_t)s - (int64_t)r, last = (int64_t)(e - 1 + r);
     const uint16_t *a = (const uint16_t *)(const void *)separable_line(part, 0);
     const uint16_t *b = (const uint16_t *)(const void *)separable_line(part, 1);
-    const void *window[GF_SEPARABLE_NARROW + 3];
-    for (uint64_t y = s, i = 0, loaded = 0; y < e; y += 2, i++) {
-        for (; loaded <= i + r; loaded++) {
+    const void *window[GF_SEPARABLE_NARROW + GF_SEPARABLE_GROUP];
+    uint64_t loaded = 0;
+    for (uint64_t y = s; y < e; y += GF_SEPARABLE_GROUP) {
+        const gf_separable_group group = separable_group(part, y, e, window);
+        const uint64_t i = (y - s) / 2;
+        for (; loaded < i + r + (group.rows + 1) / 2; loaded++) {
             const int64_t row = first + 2 * (int64_t)loaded;
             separable_load(part, 0, row);
             separable_load(part, 1, row < last ? row + 1 : last);
             int16_t *to = (int16_t *)(void *)separable_ring_row(part, 2 * (loaded % ring));
             part->simd->fixed_along(to, a, b, part->n, part->plan->head.in.channels, &part->pairs);
         }
-        for (uint64_t j = 0; j <= r; j++)
+        for (uint64_t j = 0; j < ring; j++)
             window[j] = separable_ring_row(part, 2 * ((i + j) % ring));
-        window[r + 1] = window[r / 2];
-        window[r + 2] = window[(r + 1) / 2];
-        const bool two = y + 1 < e;
-        part->simd->fixed_across(separable_out(part, y), two ? separable_out(part, y + 1) : NULL,
-                                 window, part->n, &part->pairs, 2 * part->out->stride);
-        separable_restore_alpha(part, y);
-        if (two)
-            separable_restore_alpha(part, y + 1);
+        part->simd->fixed_across(&group, &part->pairs);
+        for (uint32_t j = 0; j < group.rows; j++)
+            separable_restore_alpha(part, y + j);
     }
 }
 
@@ -271,31 +280,28 @@ static void separable_run_fixed(const gf_separable_part *part, uint64_t s, uint6
 static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64_t e) {
     const gf_separable_plan *plan = part->plan;
     const gf_separable_loops *real = &part->simd->real[plan->form == GF_SEPARABLE_DOUBLE];
-    const uint64_t height = plan->head.in.height, r = part->radius[1], ring = 2 * r + 1;
-    const void *along[MAX_WINDOW], *rows[2 * MAX_WINDOW], *edge[MAX_WINDOW];
-    for (uint32_t k = 0; k <= 2 * part->radius[0]; k++)
-        along[k] = separable_line(part, 0) + k * separable_pixel(part);
-    for (uint64_t i = 0; i < 2 * ring; i++)
-        rows[i] = separable_ring_row(part, i % ring);
+    const uint64_t height = plan->head.in.height, r = part->radius[1];
+    const uint64_t ring = 2 * r + GF_SEPARABLE_GROUP;
+    const void *window[2 * GF_SEPARABLE_MAX_RADIUS + GF_SEPARABLE_GROUP];
     if (plan->edge.mode == GF_EDGE_CONSTANT && (s < r || height - e < r)) {
         separable_load(part, 0, -1);
-        real->along(separable_ring_row(part, ring), along, plan->head.constants, part->radius[0],
-                    part->n);
+        real->along(separable_ring_row(part, ring), separable_line(part, 0), plan, part->n);
     }
-    for (uint64_t y = s, loaded = s < r ? 0 : s - r; y < e; y++) {
-        for (; loaded <= y + r && loaded < height; loaded++) {
+    uint64_t loaded = s < r ? 0 : s - r;
+    for (uint64_t y = s; y < e; y += GF_SEPARABLE_GROUP) {
+        const gf_separable_group group = separable_group(part, y, e, window);
+        for (; loaded < gf_min(y + group.rows + r, height); loaded++) {
             separable_load(part, 0, (int64_t)loaded);
-            real->along(separable_ring_row(part, loaded % ring), along, plan->head.constants,
-                        part->radius[0], part->n);
+            real->along(separable_ring_row(part, loaded % ring), separable_line(part, 0), plan,
+                        part->n);
         }
-        const bool inside = y >= r && y + r < height;
-        for (uint64_t k = 0; !inside && k < ring; k++) {
+        for (uint64_t k = 0; k < 2 * r + group.rows; k++) {
             const int64_t at = separable_row_index(part, (int64_t)(y + k) - (int64_t)r);
-            edge[k] = separable_ring_row(part, at < 0 ? ring : (uint64_t)at % ring);
+            window[k] = separable_ring_row(part, at < 0 ? ring : (uint64_t)at % ring);
         }
-        real->across(plan, separable_out(part, y), separable_samples(part, part->in, y, part->x),
-                     inside ? rows + (y - r) % ring : edge, part->n, part->out->stride);
-        separable_restore_alpha(part, y);
+        real->across(plan, &group);
+        for (uint32_t j = 0; j < group.rows; j++)
+            separable_restore_alpha(part, y + j);
     }
 }
 

@@ -48,15 +48,28 @@ typedef struct gf_separable_line {
     const gf_separable_mean *mean;
 } gf_separable_line;
 
-/* Loops of SINGLE or DOUBLE. A window has 2r + 1 pointers to values. */
+/* Output rows that are computed together: a block of columns of their windows stays in L1. */
+#define GF_SEPARABLE_GROUP 4
+
+typedef struct gf_separable_group {
+    unsigned char *out;
+    const unsigned char *in; /* samples at the centers of the windows */
+    size_t out_stride, in_stride;
+    uint32_t rows; /* 1 to GF_SEPARABLE_GROUP */
+    size_t n;      /* samples of a row */
+    /* Rows of x results: the window of output row i starts at window[i]. FIXED: pairs of rows, and
+     * the window of row i starts at window[i / 2]. */
+    const void *const *window;
+} gf_separable_group;
+
+/* Loops of SINGLE or DOUBLE. */
 typedef struct gf_separable_loops {
     /* Convert samples to values. Prefetch those `ahead` bytes later. */
     void (*load)(gf_type type, void *to, const void *from, size_t n, size_t ahead);
-    /* Compute the sums of a window with taps t[0..r]. */
-    void (*along)(void *to, const void *const *window, const void *t, uint32_t r, size_t n);
-    /* The same along y, and store the results. in: samples at the centers of the windows. */
-    void (*across)(const gf_separable_plan *plan, void *out, const void *in,
-                   const void *const *window, size_t n, size_t ahead);
+    /* Compute the sums along x. from: the first value of the first window. */
+    void (*along)(void *to, const void *from, const gf_separable_plan *plan, size_t n);
+    /* Compute the sums along y, and store the results. */
+    void (*across)(const gf_separable_plan *plan, const gf_separable_group *group);
 } gf_separable_loops;
 
 typedef struct gf_separable_simd {
@@ -66,10 +79,9 @@ typedef struct gf_separable_simd {
     /* Compute the x pass of two rows. a, b: their first values; pixels are `step` values apart. The
      * layout of `to` is private to the level. */
     void (*fixed_along)(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,
-                        const gf_separable_pairs *fixed);
-    /* Compute two output rows (odd NULL: one) from pairs of rows: fixed->y_pairs. */
-    void (*fixed_across)(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
-                         const gf_separable_pairs *taps, size_t ahead);
+                        const gf_separable_pairs *taps);
+    /* Compute output rows. */
+    void (*fixed_across)(const gf_separable_group *group, const gf_separable_pairs *taps);
     struct {
         /* Add a row of samples to sums of columns and subtract another one (NULL: none). */
         void (*slide)(void *columns, const void *add, const void *subtract, gf_type type, size_t n);

@@ -5,28 +5,35 @@
 #define LANES (sizeof(REALS) / sizeof(REAL))
 #define BLOCK (4 * LANES)
 
-/* fma(t, v, -0) is t * v: the sums start at -0. */
-GF_INLINE void GF_T(real_sum)(REALS s[4], const void *const *window, const REAL *t, uint32_t r,
-                              size_t i) {
-    const REAL *mid = (const REAL *)window[r] + i;
+/* Add the values of a pair of rows, or of columns, to the sums: a and b are at distance k. */
+GF_INLINE void GF_T(real_add)(REALS s[4], REAL tap, const REAL *a, const REAL *b) {
+    const REALS t = GF_T(reals_set)(tap);
     for (size_t j = 0; j < 4; j++)
-        s[j] = GF_T(reals_set)(-(REAL)0);
-    for (uint32_t k = r; k > 0; k--) {
-        const REAL *a = (const REAL *)window[r - k] + i, *b = (const REAL *)window[r + k] + i;
-        const REALS tap = GF_T(reals_set)(t[k]);
-        for (size_t j = 0; j < 4; j++)
-            s[j] = GF_T(reals_fma)(
-                tap, GF_T(reals_load)(a + j * LANES) + GF_T(reals_load)(b + j * LANES), s[j]);
-    }
-    for (size_t j = 0; j < 4; j++)
-        s[j] = GF_T(reals_fma)(GF_T(reals_set)(t[0]), GF_T(reals_load)(mid + j * LANES), s[j]);
+        s[j] = GF_T(reals_fma)(t, GF_T(reals_load)(a + j * LANES) + GF_T(reals_load)(b + j * LANES),
+                               s[j]);
 }
 
-static void GF_T(real_along)(void *to, const void *const *window, const void *t, uint32_t r,
-                             size_t n) {
+/* Start with -0: fma(t, v, -0) is t * v. */
+GF_INLINE void GF_T(real_clear)(REALS s[4]) {
+    for (size_t j = 0; j < 4; j++)
+        s[j] = GF_T(reals_set)(-(REAL)0);
+}
+
+GF_INLINE void GF_T(real_finish)(REALS s[4], REAL tap, const REAL *mid) {
+    for (size_t j = 0; j < 4; j++)
+        s[j] = GF_T(reals_fma)(GF_T(reals_set)(tap), GF_T(reals_load)(mid + j * LANES), s[j]);
+}
+
+static void GF_T(real_along)(void *to, const void *from, const gf_separable_plan *plan, size_t n) {
+    const REAL *t = plan->head.constants;
+    const size_t r = plan->radius[0], step = plan->head.in.channels;
     for (size_t i = 0; i < n; i += BLOCK) {
+        const REAL *mid = (const REAL *)from + r * step + i;
         REALS s[4];
-        GF_T(real_sum)(s, window, t, r, i);
+        GF_T(real_clear)(s);
+        for (size_t k = r; k > 0; k--)
+            GF_T(real_add)(s, t[k], mid - k * step, mid + k * step);
+        GF_T(real_finish)(s, t[0], mid);
         for (size_t j = 0; j < 4; j++)
             GF_T(reals_store)((REAL *)to + i + j * LANES, s[j]);
     }
@@ -36,38 +43,41 @@ static void GF_T(real_along)(void *to, const void *const *window, const void *t,
 GF_INLINE void GF_T(real_block)(const gf_type type, const gf_separable_plan *plan, void *out,
                                 const void *in, const void *const *window, size_t i) {
     const REAL *t = (const REAL *)plan->head.constants + plan->radius[0] + 1;
+    const size_t r = plan->radius[1];
     REALS s[4];
-    GF_T(real_sum)(s, window, t, plan->radius[1], i);
-    for (size_t j = 0; j < 4; j++) {
-        if (plan->count > 1)
+    GF_T(real_clear)(s);
+    for (size_t k = r; k > 0; k--)
+        GF_T(real_add)(s, t[k], (const REAL *)window[r - k] + i, (const REAL *)window[r + k] + i);
+    GF_T(real_finish)(s, t[0], (const REAL *)window[r] + i);
+    if (plan->count > 1)
+        for (size_t j = 0; j < 4; j++)
             s[j] = GF_T(reals_over)(s[j], plan->count);
-        if (plan->sharpen) {
-            const REALS v = GF_T(reals_from)(type, in, j * LANES), d = v - s[j];
-            const REALS threshold = GF_T(reals_set)((REAL)plan->threshold);
-            const REALS far = GF_T(reals_fma)(GF_T(reals_set)((REAL)plan->amount), d, v);
-            s[j] = GF_T(reals_choose)((d < threshold) & (d > -threshold), v, far);
-        }
-        GF_T(reals_to)(type, out, j * LANES, s[j]);
+    for (size_t j = 0; j < 4 && plan->sharpen; j++) {
+        const REALS v = GF_T(reals_from)(type, in, j * LANES), d = v - s[j];
+        const REALS threshold = GF_T(reals_set)((REAL)plan->threshold);
+        const REALS far = GF_T(reals_fma)(GF_T(reals_set)((REAL)plan->amount), d, v);
+        s[j] = GF_T(reals_choose)((d < threshold) & (d > -threshold), v, far);
     }
+    for (size_t j = 0; j < 4; j++)
+        GF_T(reals_to)(type, out, j * LANES, s[j]);
 }
 
-GF_INLINE void GF_T(real_blocks)(const gf_type type, const gf_separable_plan *plan, void *out,
-                                 const void *in, const void *const *window, size_t n,
-                                 size_t ahead) {
+GF_INLINE void GF_T(real_rows)(const gf_type type, const gf_separable_plan *plan,
+                               const gf_separable_group *group) {
     const size_t bytes = gf_type_bytes(type);
-    size_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        char *to = (char *)out + i * bytes;
-        for (size_t line = 0; line < BLOCK * bytes; line += 64)
-            __builtin_prefetch(to + line + ahead, 1);
-        GF_T(real_block)(type, plan, to, (const char *)in + i * bytes, window, i);
-    }
-    if (i < n) {
-        REAL from[BLOCK] = {0}, to[BLOCK];
-        memcpy(from, (const char *)in + i * bytes, (n - i) * bytes);
-        GF_T(real_block)(type, plan, to, from, window, i);
-        memcpy((char *)out + i * bytes, to, (n - i) * bytes);
-    }
+    for (size_t i = 0; i < group->n; i += BLOCK)
+        for (size_t y = 0; y < group->rows; y++) {
+            const unsigned char *in = group->in + y * group->in_stride + i * bytes;
+            unsigned char *out = group->out + y * group->out_stride + i * bytes;
+            if (i + BLOCK <= group->n) {
+                GF_T(real_block)(type, plan, out, in, group->window + y, i);
+                continue;
+            }
+            REAL from[BLOCK] = {0}, to[BLOCK];
+            memcpy(from, in, (group->n - i) * bytes);
+            GF_T(real_block)(type, plan, to, from, group->window + y, i);
+            memcpy(out, to, (group->n - i) * bytes);
+        }
 }
 
 GF_INLINE void GF_T(real_convert)(const gf_type type, REAL *to, const void *from, size_t n,

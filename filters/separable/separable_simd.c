@@ -86,18 +86,16 @@ static void real_load_f32(gf_type type, void *to, const void *from, size_t n, si
     GF_BY_TYPE(type, real_convert_f32, to, from, n, ahead);
 }
 
-static void real_across_f32(const gf_separable_plan *plan, void *out, const void *in,
-                            const void *const *window, size_t n, size_t ahead) {
-    GF_BY_TYPE(plan->head.in.type, real_blocks_f32, plan, out, in, window, n, ahead);
+static void real_across_f32(const gf_separable_plan *plan, const gf_separable_group *group) {
+    GF_BY_TYPE(plan->head.in.type, real_rows_f32, plan, group);
 }
 
 static void real_load_f64(gf_type type, void *to, const void *from, size_t n, size_t ahead) {
     real_convert_f64(type, to, from, n, ahead);
 }
 
-static void real_across_f64(const gf_separable_plan *plan, void *out, const void *in,
-                            const void *const *window, size_t n, size_t ahead) {
-    real_blocks_f64(GF_U16, plan, out, in, window, n, ahead);
+static void real_across_f64(const gf_separable_plan *plan, const gf_separable_group *group) {
+    real_rows_f64(GF_U16, plan, group);
 }
 
 /* ---- fixed point ----------------------------------------------------------------------------- */
@@ -175,28 +173,28 @@ static inline void fixed_store(uint8_t *to, const vec_bits s[4], size_t n) {
         memcpy(to, &bytes, n);
 }
 
-static void fixed_across(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
-                         const gf_separable_pairs *taps, size_t ahead) {
+static void fixed_across(const gf_separable_group *group, const gf_separable_pairs *taps) {
     const vec_bits bias = VEC_OP(set1_epi32)((int)GF_SEPARABLE_Y_BIAS);
-    for (size_t i = 0; i < n; i += 2 * WORDS) {
-        __builtin_prefetch(even + i + ahead, 1);
-        if (odd)
-            __builtin_prefetch(odd + i + ahead, 1);
-        vec_bits s[4] = {bias, bias, bias, bias}, z[4] = {bias, bias, bias, bias};
-        for (size_t j = 0; j < taps->y_pairs; j++) {
-            const int16_t *pair = (const int16_t *)pairs[j] + 2 * i;
-            const vec_bits t = VEC_OP(set1_epi32)((int)taps->y[0][j]);
-            const vec_bits u = VEC_OP(set1_epi32)((int)taps->y[1][j]);
-            for (size_t q = 0; q < 4; q++) {
-                const vec_bits v = vec_load_bits(pair + q * WORDS);
-                s[q] = VEC_OP(add_epi32)(s[q], VEC_OP(madd_epi16)(v, t));
-                z[q] = VEC_OP(add_epi32)(z[q], VEC_OP(madd_epi16)(v, u));
+    const size_t n = group->n, r = taps->radius[1];
+    for (size_t i = 0; i < n; i += 2 * WORDS)
+        for (size_t y = 0; y < group->rows; y += 2) {
+            const void *const *pairs = group->window + y / 2;
+            uint8_t *out = group->out + y * group->out_stride + i;
+            vec_bits s[4] = {bias, bias, bias, bias}, z[4] = {bias, bias, bias, bias};
+            for (size_t j = 0; j < taps->y_pairs; j++) {
+                const int16_t *pair = (const int16_t *)pairs[j <= r ? j : (j - 1) / 2] + 2 * i;
+                const vec_bits t = VEC_OP(set1_epi32)((int)taps->y[0][j]);
+                const vec_bits u = VEC_OP(set1_epi32)((int)taps->y[1][j]);
+                for (size_t q = 0; q < 4; q++) {
+                    const vec_bits v = vec_load_bits(pair + q * WORDS);
+                    s[q] = VEC_OP(add_epi32)(s[q], VEC_OP(madd_epi16)(v, t));
+                    z[q] = VEC_OP(add_epi32)(z[q], VEC_OP(madd_epi16)(v, u));
+                }
             }
+            fixed_store(out, s, n - i);
+            if (y + 1 < group->rows)
+                fixed_store(out + group->out_stride, z, n - i);
         }
-        fixed_store(even + i, s, n - i);
-        if (odd)
-            fixed_store(odd + i, z, n - i);
-    }
 }
 
 #else
@@ -238,18 +236,18 @@ static void fixed_along(int16_t *to, const uint16_t *a, const uint16_t *b, size_
     }
 }
 
-static void fixed_across_row(uint8_t *out, const void *const *pairs, size_t n, uint32_t count,
-                             const uint32_t *taps) {
+static void fixed_across_row(uint8_t *out, const void *const *pairs, size_t n,
+                             const gf_separable_pairs *taps, const uint32_t *y) {
     for (size_t i = 0; i < n; i += FIXED_BLOCK) {
         uint32_t s[FIXED_BLOCK];
         uint8_t block[FIXED_BLOCK];
         for (size_t j = 0; j < FIXED_BLOCK; j++)
             s[j] = GF_SEPARABLE_Y_BIAS;
-        for (size_t k = 0; k < count; k++) {
-            const int16_t t = fixed_first(taps[k]), u = fixed_second(taps[k]);
-            const int16_t *restrict pair = (const int16_t *)pairs[k] + 2 * i;
+        for (size_t k = 0; k < taps->y_pairs; k++) {
+            const int16_t t = fixed_first(y[k]), u = fixed_second(y[k]);
+            const int16_t *restrict pair = pairs[k <= taps->radius[1] ? k : (k - 1) / 2];
             for (size_t j = 0; j < FIXED_BLOCK; j++)
-                s[j] += (uint32_t)(pair[2 * j] * t + pair[2 * j + 1] * u);
+                s[j] += (uint32_t)(pair[2 * (i + j)] * t + pair[2 * (i + j) + 1] * u);
         }
         for (size_t j = 0; j < FIXED_BLOCK; j++)
             block[j] = (uint8_t)(s[j] >> 24);
@@ -257,11 +255,10 @@ static void fixed_across_row(uint8_t *out, const void *const *pairs, size_t n, u
     }
 }
 
-static void fixed_across(uint8_t *even, uint8_t *odd, const void *const *pairs, size_t n,
-                         const gf_separable_pairs *taps, size_t ahead) {
-    fixed_across_row(even, pairs, n, taps->y_pairs, taps->y[0]);
-    if (odd)
-        fixed_across_row(odd, pairs, n, taps->y_pairs, taps->y[1]);
+static void fixed_across(const gf_separable_group *group, const gf_separable_pairs *taps) {
+    for (size_t y = 0; y < group->rows; y++)
+        fixed_across_row(group->out + y * group->out_stride, group->window + y / 2, group->n, taps,
+                         taps->y[y % 2]);
 }
 
 #endif
