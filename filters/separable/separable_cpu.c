@@ -10,9 +10,9 @@
 
 #include "samples.h"
 
-#define RING_BYTES 131072u /* of a tile; more for windows of many rows */
+#define RING_BYTES 262144u /* of a tile; more for windows of many rows */
 #define TILE_MIN 256u      /* samples */
-#define TILE_MAX 4096u
+#define TILE_MAX 8192u
 #define MIN_CUT 256u /* samples: parts of narrower strips are rows */
 
 _Static_assert(GF_SEPARABLE_PAD % 16 == 0, "rows of the scratch memory start at a cache line");
@@ -213,10 +213,10 @@ static void separable_load(const gf_separable_part *part, int i, int64_t y) {
     const size_t n = (size_t)(part->right - part->left) * part->plan->head.in.channels;
     unsigned char *to = separable_inside(part, i);
     if (part->plan->form == GF_SEPARABLE_FIXED)
-        part->simd->widen((uint16_t *)(void *)to, from, n, part->in->stride);
+        part->simd->widen((uint16_t *)(void *)to, from, n);
     else
         part->simd->real[part->plan->form == GF_SEPARABLE_DOUBLE].load(part->plan->head.in.type, to,
-                                                                       from, n, part->in->stride);
+                                                                       from, n);
     separable_fill_edges(part, i);
 }
 
@@ -237,8 +237,11 @@ static unsigned char *separable_ring_row(const gf_separable_part *part, uint64_t
 /* Return the rows from y on, as many as a group has and not beyond row e. */
 static gf_separable_group separable_group(const gf_separable_part *part, uint64_t y, uint64_t e,
                                           const void *const *window) {
+    const unsigned char *in = separable_samples(part, part->in, y, part->x);
+    const size_t ahead = part->radius[1] + GF_SEPARABLE_GROUP;
     return (gf_separable_group){.out = separable_out(part, y),
-                                .in = separable_samples(part, part->in, y, part->x),
+                                .in = in,
+                                .next = in + ahead * part->in->stride,
                                 .out_stride = part->out->stride,
                                 .in_stride = part->in->stride,
                                 .rows = (uint32_t)gf_min(e - y, GF_SEPARABLE_GROUP),

@@ -14,7 +14,7 @@
 typedef struct gf_separable_pairs {
     uint32_t radius[2]; /* without outer taps that are 0 */
     /* x: taps t[0] / 2, t[1], ..., t[r] of the sums v[-k] + v[k]. An odd number is completed by the
-     * last sum again, with tap 0, or with half the tap if r is 0. The result is I - 2^15. */
+     * last sum again, with tap 0, or with half the tap if r is 0. */
     uint32_t x[GF_SEPARABLE_NARROW / 2 + 1];
     /* y: taps of the outputs y and y + 1 for rows 2j and 2j + 1 of those from y - r to y + r + 1.
      * If t[0] does not fit, two more pairs have the rest of it: r / 2 and (r + 1) / 2 again. */
@@ -22,8 +22,9 @@ typedef struct gf_separable_pairs {
     uint32_t y_pairs; /* r + 1 or r + 3 */
 } gf_separable_pairs;
 
-#define GF_SEPARABLE_X_BIAS (128 - (1 << 23))         /* to round I, and subtract 2^15 from it */
-#define GF_SEPARABLE_Y_BIAS ((1u << 31) + (1u << 23)) /* to add 2^15 to I, and round */
+/* Sums along x are (I + 128 - 2^15) * 2^8, and those along y the result * 2^24 - 2^31: the first
+ * rounds, the sum of 128 t[k] rounds the second, and 2^15 makes I signed. */
+#define GF_SEPARABLE_X_BIAS (128 + (128 - (1 << 15)) * 256)
 
 /* Division by the odd count of a window. */
 typedef struct gf_separable_mean {
@@ -54,6 +55,7 @@ typedef struct gf_separable_line {
 typedef struct gf_separable_group {
     unsigned char *out;
     const unsigned char *in; /* samples at the centers of the windows */
+    const unsigned char *next; /* the first sample that the next group loads; perhaps outside */
     size_t out_stride, in_stride;
     uint32_t rows; /* 1 to GF_SEPARABLE_GROUP */
     size_t n;      /* samples of a row */
@@ -64,8 +66,8 @@ typedef struct gf_separable_group {
 
 /* Loops of SINGLE or DOUBLE. */
 typedef struct gf_separable_loops {
-    /* Convert samples to values. Prefetch those `ahead` bytes later. */
-    void (*load)(gf_type type, void *to, const void *from, size_t n, size_t ahead);
+    /* Convert samples to values. */
+    void (*load)(gf_type type, void *to, const void *from, size_t n);
     /* Compute the sums along x. from: the first value of the first window. */
     void (*along)(void *to, const void *from, const gf_separable_plan *plan, size_t n);
     /* Compute the sums along y, and store the results. */
@@ -74,8 +76,8 @@ typedef struct gf_separable_loops {
 
 typedef struct gf_separable_simd {
     gf_separable_loops real[2]; /* SINGLE, DOUBLE */
-    /* Convert samples to values of FIXED. Prefetch those `ahead` bytes later. */
-    void (*widen)(uint16_t *to, const uint8_t *from, size_t n, size_t ahead);
+    /* Convert samples to values of FIXED. */
+    void (*widen)(uint16_t *to, const uint8_t *from, size_t n);
     /* Compute the x pass of two rows. a, b: their first values; pixels are `step` values apart. The
      * layout of `to` is private to the level. */
     void (*fixed_along)(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,

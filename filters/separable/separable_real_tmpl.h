@@ -69,6 +69,7 @@ GF_INLINE void GF_T(real_rows)(const gf_type type, const gf_separable_plan *plan
         for (size_t y = 0; y < group->rows; y++) {
             const unsigned char *in = group->in + y * group->in_stride + i * bytes;
             unsigned char *out = group->out + y * group->out_stride + i * bytes;
+            separable_prefetch(group, y, i * bytes, BLOCK * bytes);
             if (i + BLOCK <= group->n) {
                 GF_T(real_block)(type, plan, out, in, group->window + y, i);
                 continue;
@@ -80,14 +81,11 @@ GF_INLINE void GF_T(real_rows)(const gf_type type, const gf_separable_plan *plan
         }
 }
 
-GF_INLINE void GF_T(real_convert)(const gf_type type, REAL *to, const void *from, size_t n,
-                                  size_t ahead) {
+GF_INLINE void GF_T(real_convert)(const gf_type type, REAL *to, const void *from, size_t n) {
     const size_t bytes = gf_type_bytes(type);
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        __builtin_prefetch((const char *)from + i * bytes + ahead);
+    for (; i + LANES <= n; i += LANES)
         GF_T(reals_store)(to + i, GF_T(reals_from)(type, from, i));
-    }
     if (i < n) {
         REAL tail[LANES] = {0};
         memcpy(tail, (const char *)from + i * bytes, (n - i) * bytes);
