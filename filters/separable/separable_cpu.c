@@ -10,7 +10,7 @@
 
 #include "samples.h"
 
-#define RING_BYTES 262144u /* of a tile; more for windows of many rows */
+#define RING_BYTES 524288u /* of a tile; more for windows of many rows */
 #define TILE_MIN 256u      /* samples */
 #define TILE_MAX 8192u
 #define MIN_CUT 256u /* samples: parts of narrower strips are rows */
@@ -314,28 +314,32 @@ static void separable_run_sums(const gf_separable_part *part, uint64_t s, uint64
     const gf_format *format = &part->plan->head.in;
     const size_t n = (size_t)(part->right - part->left) * format->channels;
     const int64_t r = part->radius[1];
+    const gf_separable_sums *loops = &part->simd->sums[part->word];
     unsigned char *columns = separable_inside(part, 0), *outside = separable_line(part, 2);
     for (size_t k = 0; k < n && part->plan->edge.mode == GF_EDGE_CONSTANT; k++)
         gf_put_sample(format->type, outside, k, part->plan->edge.value);
     memset(columns, 0, n * part->value);
-    for (int64_t y = (int64_t)s - r, from = y; y < (int64_t)e + r; y++) {
-        const int64_t add = separable_row_index(part, y), old = y - 2 * r - 1;
-        const int64_t subtract = old < from ? -1 : separable_row_index(part, old);
-        const unsigned char *minus =
-            subtract < 0 ? outside
-                         : separable_samples(part, part->in, (uint64_t)subtract, part->left);
-        const unsigned char *plus =
-            add < 0 ? outside : separable_samples(part, part->in, (uint64_t)add, part->left);
-        part->simd->sums[part->word].slide(columns, plus, old < from ? NULL : minus, format->type,
-                                           n);
-        if (y < (int64_t)s + r)
+    const unsigned char *rows[2]; /* to add, and to subtract */
+    for (int64_t y = (int64_t)s - r, first = y; y < (int64_t)e + r; y++) {
+        for (int i = 0; i < 2; i++) {
+            const int64_t at = separable_row_index(part, i ? y - 2 * r - 1 : y);
+            rows[i] = i && y - 2 * r - 1 < first ? NULL
+                      : at < 0                   ? outside
+                               : separable_samples(part, part->in, (uint64_t)at, part->left);
+        }
+        const uint64_t row = y - first < 2 * r ? s : (uint64_t)(y - r);
+        unsigned char *out = separable_out(part, row);
+        loops->slide(&(gf_separable_slide){columns, rows[0], rows[1], out}, format->type, n);
+        if (y - first < 2 * r)
             continue;
         separable_fill_edges(part, 0);
-        const uint64_t row = (uint64_t)(y - r);
-        const gf_separable_line line = {separable_out(part, row), format->type, part->radius[0],
-                                        format->channels, &part->mean};
-        part->simd->sums[part->word].across(&line, separable_line(part, 0), separable_line(part, 1),
-                                            part->n);
+        const gf_separable_line line = {out,
+                                        format->type,
+                                        part->radius[0],
+                                        format->channels,
+                                        &part->mean,
+                                        rows[0] + part->in->stride};
+        loops->across(&line, separable_line(part, 0), separable_line(part, 1), part->n);
         separable_restore_alpha(part, row);
     }
 }

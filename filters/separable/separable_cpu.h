@@ -41,12 +41,20 @@ typedef enum gf_separable_word {
     GF_SEPARABLE_WORDS
 } gf_separable_word;
 
-/* Samples from sums of columns: samples of `channels` channels, of type `type`. */
+/* One step of sums of columns: add a row of samples, and subtract another one (NULL: none). */
+typedef struct gf_separable_slide {
+    void *columns;
+    const void *add, *subtract;
+    const void *next; /* row to prefetch for writing */
+} gf_separable_slide;
+
+/* Samples from sums of columns. */
 typedef struct gf_separable_line {
     void *out;
     gf_type type;
     uint32_t radius, channels;
     const gf_separable_mean *mean;
+    const unsigned char *next; /* row to prefetch for reading */
 } gf_separable_line;
 
 /* Output rows that are computed together: a block of columns of their windows stays in L1. */
@@ -54,7 +62,7 @@ typedef struct gf_separable_line {
 
 typedef struct gf_separable_group {
     unsigned char *out;
-    const unsigned char *in; /* samples at the centers of the windows */
+    const unsigned char *in;   /* samples at the centers of the windows */
     const unsigned char *next; /* the first sample that the next group loads; perhaps outside */
     size_t out_stride, in_stride;
     uint32_t rows; /* 1 to GF_SEPARABLE_GROUP */
@@ -74,6 +82,13 @@ typedef struct gf_separable_loops {
     void (*across)(const gf_separable_plan *plan, const gf_separable_group *group);
 } gf_separable_loops;
 
+/* Loops of SUMS. */
+typedef struct gf_separable_sums {
+    void (*slide)(const gf_separable_slide *slide, gf_type type, size_t n);
+    /* Compute n samples from sums of columns. sums: scratch memory. */
+    void (*across)(const gf_separable_line *line, const void *columns, void *sums, size_t n);
+} gf_separable_sums;
+
 typedef struct gf_separable_simd {
     gf_separable_loops real[2]; /* SINGLE, DOUBLE */
     /* Convert samples to values of FIXED. */
@@ -84,14 +99,8 @@ typedef struct gf_separable_simd {
                         const gf_separable_pairs *taps);
     /* Compute output rows. */
     void (*fixed_across)(const gf_separable_group *group, const gf_separable_pairs *taps);
-    struct {
-        /* Add a row of samples to sums of columns and subtract another one (NULL: none). */
-        void (*slide)(void *columns, const void *add, const void *subtract, gf_type type, size_t n);
-        /* Compute n samples from sums of columns. sums: scratch memory. */
-        void (*across)(const gf_separable_line *line, const void *columns, void *sums, size_t n);
-    } sums[GF_SEPARABLE_WORDS];
+    gf_separable_sums sums[GF_SEPARABLE_WORDS];
 } gf_separable_simd;
-
 /* Compute part `index` of `parts` of a strip. */
 void gf_separable_compute(const gf_separable_simd *simd, const gf_plan *head, const gf_strip *strip,
                           uint32_t index, uint32_t parts, void *scratch);

@@ -298,9 +298,11 @@ typedef int64_t signed_word_u64;
     (word)((type) == GF_U8 ? ((const uint8_t *)(row))[i] : ((const uint16_t *)(row))[i])
 
 /* Store the sums of each channel up to each column, modulo 2^32. */
-static void sums_scan_u32(uint32_t *restrict to, const uint32_t *restrict from, size_t channels,
-                          size_t n) {
+static void sums_scan_u32(const gf_separable_line *line, uint32_t *restrict to,
+                          const uint32_t *restrict from, size_t n) {
+    const size_t channels = line->channels;
 #if VEC_FLOATS >= 8
+    const size_t bytes = gf_type_bytes(line->type);
     vec_u32 last = {0}, carry, shifts[4];
     const vec_u32 zero = {0};
     size_t steps = 0;
@@ -312,6 +314,7 @@ static void sums_scan_u32(uint32_t *restrict to, const uint32_t *restrict from, 
         carry[i] = (uint32_t)(VEC_FLOATS - channels + i % channels);
     for (size_t i = 0; i < n; i += VEC_FLOATS) {
         vec_u32 x;
+        __builtin_prefetch(line->next + i * bytes);
         memcpy(&x, from + i, sizeof x);
         for (size_t j = 0; j < steps; j++)
             x += __builtin_shuffle(zero, x, shifts[j]);
@@ -333,6 +336,7 @@ static void sums_across_u16(const gf_separable_line *line, const void *columns, 
     uint16_t *restrict s = sums;
     uint8_t *restrict out = line->out;
     for (size_t i = 0; i < n; i += WORDS) {
+        __builtin_prefetch(line->next + i);
         vec_words x = vec_load_words(first + i);
         for (size_t k = 1; k <= 2 * (size_t)line->radius; k++)
             x += vec_load_words(first + i + k * line->channels);
@@ -355,7 +359,7 @@ static void sums_across_u32(const gf_separable_line *line, const void *columns, 
                             size_t n) {
     const size_t channels = line->channels;
     memset(sums, 0, channels * sizeof(uint32_t));
-    sums_scan_u32((uint32_t *)sums + channels, columns, channels, n + 2 * line->radius * channels);
+    sums_scan_u32(line, (uint32_t *)sums + channels, columns, n + 2 * line->radius * channels);
     sums_means_u32(line, sums, n);
 }
 

@@ -12,12 +12,29 @@ GF_INLINE void GF_T(sums_slide_samples)(const gf_type type, WORD *restrict colum
                             (subtract ? SAMPLE_OF(WORD, type, subtract, i) : (WORD)0));
 }
 
-static void GF_T(sums_slide)(void *columns, const void *add, const void *subtract, gf_type type,
-                             size_t n) {
+GF_INLINE void GF_T(sums_slide_row)(const gf_type type, const gf_separable_slide *slide, size_t n) {
+    const size_t bytes = gf_type_bytes(type);
+    WORD *columns = slide->columns;
+    const char *add = slide->add, *subtract = slide->subtract, *next = slide->next;
+    size_t i = 0, count;
+    for (; i < n; i += count) {
+        count = 64;
+        for (size_t line = 0; line < 64 * bytes; line += 64)
+            __builtin_prefetch(next + i * bytes + line, 1);
+        if (n - i >= 64)
+            GF_T(sums_slide_samples)
+            (type, columns + i, add + i * bytes, subtract ? subtract + i * bytes : NULL, 64);
+        else
+            GF_T(sums_slide_samples)
+            (type, columns + i, add + i * bytes, subtract ? subtract + i * bytes : NULL, n - i);
+    }
+}
+
+static void GF_T(sums_slide)(const gf_separable_slide *slide, gf_type type, size_t n) {
     if (type == GF_U8)
-        GF_T(sums_slide_samples)(GF_U8, columns, add, subtract, n);
+        GF_T(sums_slide_row)(GF_U8, slide, n);
     else
-        GF_T(sums_slide_samples)(GF_U16, columns, add, subtract, n);
+        GF_T(sums_slide_row)(GF_U16, slide, n);
 }
 
 /* Divide sums of windows. With X = s + count / 2 < 2^37, floor(X / count) is the integer part of
