@@ -189,13 +189,16 @@ static inline void fixed_store(uint8_t *to, const vec_bits s[4], size_t n) {
         memcpy(to, &bytes, n);
 }
 
-static inline void fixed_block(vec_bits s[4], vec_bits z[4], const int16_t *pair, uint32_t taps,
-                               uint32_t odd_taps) {
-    const vec_bits t = VEC_OP(set1_epi32)((int)taps), u = VEC_OP(set1_epi32)((int)odd_taps);
+/* first: a constant at every call; the sums are not yet set. */
+GF_INLINE void fixed_block(vec_bits s[2][4], const int16_t *pair, const gf_separable_pairs *taps,
+                           size_t j, const bool first) {
     for (size_t q = 0; q < 4; q++) {
         const vec_bits v = vec_load_bits(pair + q * WORDS);
-        s[q] = VEC_OP(add_epi32)(s[q], VEC_OP(madd_epi16)(v, t));
-        z[q] = VEC_OP(add_epi32)(z[q], VEC_OP(madd_epi16)(v, u));
+        for (size_t odd = 0; odd < 2; odd++) {
+            const vec_bits t = VEC_OP(set1_epi32)((int)taps->y[odd][j]);
+            const vec_bits x = VEC_OP(madd_epi16)(v, t);
+            s[odd][q] = first ? x : VEC_OP(add_epi32)(s[odd][q], x);
+        }
     }
 }
 
@@ -207,15 +210,14 @@ static void fixed_across(const gf_separable_group *group, const gf_separable_pai
             uint8_t *out = group->out + y * group->out_stride + i;
             separable_prefetch(group, y, i, 2 * WORDS);
             separable_prefetch(group, y + 1, i, 2 * WORDS);
-            vec_bits s[4] = {{0}}, z[4] = {{0}};
-            for (size_t j = 0; j <= r; j++)
-                fixed_block(s, z, (const int16_t *)pairs[j] + 2 * i, taps->y[0][j], taps->y[1][j]);
+            vec_bits s[2][4];
+            fixed_block(s, (const int16_t *)pairs[0] + 2 * i, taps, 0, true);
+            for (size_t j = 1; j <= r; j++)
+                fixed_block(s, (const int16_t *)pairs[j] + 2 * i, taps, j, false);
             for (size_t j = r + 1; j < taps->y_pairs; j++)
-                fixed_block(s, z, (const int16_t *)pairs[(j - 1) / 2] + 2 * i, taps->y[0][j],
-                            taps->y[1][j]);
-            fixed_store(out, s, n - i);
-            if (y + 1 < group->rows)
-                fixed_store(out + group->out_stride, z, n - i);
+                fixed_block(s, (const int16_t *)pairs[(j - 1) / 2] + 2 * i, taps, j, false);
+            for (size_t odd = 0; odd < 2 && y + odd < group->rows; odd++)
+                fixed_store(out + odd * group->out_stride, s[odd], n - i);
         }
 }
 

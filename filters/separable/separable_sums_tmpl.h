@@ -23,10 +23,9 @@ GF_INLINE void GF_T(sums_slide_row)(const gf_type type, const gf_separable_slide
             __builtin_prefetch(next + i * bytes + line, 1);
         if (n - i >= 64)
             GF_T(sums_slide_samples)
-            (type, columns + i, add + i * bytes, subtract ? subtract + i * bytes : NULL, 64);
-        else
-            GF_T(sums_slide_samples)
-            (type, columns + i, add + i * bytes, subtract ? subtract + i * bytes : NULL, n - i);
+        (type, columns + i, add + i * bytes, subtract ? subtract + i * bytes : NULL, 64);
+        else GF_T(sums_slide_samples)(type, columns + i, add + i * bytes,
+                                      subtract ? subtract + i * bytes : NULL, n - i);
     }
 }
 
