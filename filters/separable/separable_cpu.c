@@ -10,9 +10,13 @@
 
 #include "samples.h"
 
-#define RING_BYTES 524288u /* of a tile; more for windows of many rows */
-#define TILE_MIN 256u      /* samples */
+/* Bytes of the ring of a tile, unless that is less than TILE_MIN samples. Half as many bytes take
+ * 1.2 times as long at sigma 5: the halos of a row have more samples than its tile. */
+#define RING_BYTES 524288u
+#define TILE_MIN 256u
 #define TILE_MAX 8192u
+/* Box has no ring. Tiles of 8192 samples take 1.15 times as long. */
+#define TILE_SUMS 24576u
 #define MIN_CUT 256u /* samples: parts of narrower strips are rows */
 
 _Static_assert(GF_SEPARABLE_PAD % 16 == 0, "rows of the scratch memory start at a cache line");
@@ -135,7 +139,7 @@ static gf_separable_layout separable_layout(const gf_separable_plan *plan) {
     size_t samples = RING_BYTES / (window * value);
     samples = samples < TILE_MIN ? TILE_MIN : samples > TILE_MAX ? TILE_MAX : samples;
     if (plan->form == GF_SEPARABLE_SUMS)
-        samples = TILE_MAX;
+        samples = TILE_SUMS;
     layout.tile = samples / channels;
     const size_t halos = 2 * plan->radius[0] * channels + channels;
     layout.line =
