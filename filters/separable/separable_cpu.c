@@ -6,6 +6,7 @@
  * of the strip has one x pass per tile. Box adds up columns first, in one row of sums. */
 #include "separable/separable_cpu.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "samples.h"
@@ -21,10 +22,10 @@
 
 _Static_assert(GF_SEPARABLE_PAD % 16 == 0, "rows of the scratch memory start at a cache line");
 
-/* Sizes of the scratch memory: `lines` rows with halos, then the rows of the ring. */
+/* Sizes of the scratch memory: LINES lines, then the rows of the ring. */
 typedef struct gf_separable_layout {
     size_t tile; /* pixels */
-    size_t line; /* bytes */
+    size_t line; /* bytes of a line: a row with halos */
     size_t row;  /* bytes of a row of the ring */
     size_t rows; /* of the ring, and one for rows outside the image */
 } gf_separable_layout;
@@ -43,7 +44,7 @@ typedef struct gf_separable_part {
     gf_separable_pairs pairs;
     size_t value, sample;        /* bytes of a value and of a sample */
     unsigned char *lines, *ring; /* scratch memory */
-    uint64_t outside;            /* a pixel beyond a constant edge, as values: `value` bytes */
+    uint64_t outside;            /* value beyond a constant edge, in the low `value` bytes */
     uint64_t x, pixels;          /* tile */
     uint64_t left, right;        /* columns inside the image that it needs */
     size_t n;                    /* samples of a row of the tile */
@@ -87,6 +88,7 @@ static uint32_t separable_tap(const uint32_t *t, uint32_t r, int64_t row) {
     return distance <= r ? t[distance] : 0;
 }
 
+/* Make the pairs of taps. t[0] <= 2^16 is split into tap 0 and up to two taps of INT16_MAX. */
 static void separable_pairs_init(gf_separable_pairs *pairs, const gf_separable_plan *plan) {
     const uint32_t *taps = plan->head.constants, max = INT16_MAX;
     *pairs = (gf_separable_pairs){.radius = {plan->radius[0], plan->radius[1]}};
@@ -134,9 +136,9 @@ static size_t separable_value_bytes(const gf_separable_plan *plan) {
 
 static gf_separable_layout separable_layout(const gf_separable_plan *plan) {
     const size_t channels = plan->head.in.channels, value = separable_value_bytes(plan);
-    const size_t window = 2 * (size_t)plan->radius[1] + GF_SEPARABLE_GROUP + 1;
-    gf_separable_layout layout = {.rows = plan->form == GF_SEPARABLE_SUMS ? 0 : window};
-    size_t samples = RING_BYTES / (window * value);
+    const size_t rows = 2 * (size_t)plan->radius[1] + GF_SEPARABLE_GROUP + 1;
+    gf_separable_layout layout = {.rows = plan->form == GF_SEPARABLE_SUMS ? 0 : rows};
+    size_t samples = RING_BYTES / (rows * value);
     samples = samples < TILE_MIN ? TILE_MIN : samples > TILE_MAX ? TILE_MAX : samples;
     if (plan->form == GF_SEPARABLE_SUMS)
         samples = TILE_SUMS;
@@ -203,13 +205,12 @@ static const unsigned char *separable_samples(const gf_separable_part *part, con
     return gf_row(rows, y) + (size_t)x * part->plan->head.in.channels * part->sample;
 }
 
-/* Load row y of the image, or of a constant edge, into a line. */
+/* Load row y, which may be outside the image, into a line. */
 static void separable_load(const gf_separable_part *part, int i, int64_t y) {
     const int64_t at = separable_row_index(part, y);
     if (at < 0) { /* all columns continue the constant */
-        const int64_t r = part->radius[0], end = (int64_t)(part->x + part->pixels) + r;
-        const size_t n = (size_t)(end - (int64_t)part->x + r) * part->plan->head.in.channels;
-        for (size_t k = 0; k < n; k++)
+        const size_t pixels = (size_t)part->pixels + 2 * (size_t)part->radius[0];
+        for (size_t k = 0; k < pixels * part->plan->head.in.channels; k++)
             memcpy(separable_line(part, i) + k * part->value, &part->outside, part->value);
         return;
     }
@@ -228,7 +229,6 @@ static unsigned char *separable_out(const gf_separable_part *part, uint64_t y) {
     return gf_row(part->out, y) + (size_t)part->x * part->plan->head.in.channels * part->sample;
 }
 
-/* Finish row y. */
 static void separable_restore_alpha(const gf_separable_part *part, uint64_t y) {
     gf_restore_alpha(&part->plan->head.in, separable_samples(part, part->in, y, part->x),
                      separable_out(part, y), part->pixels);
@@ -287,9 +287,10 @@ static void separable_run_fixed(const gf_separable_part *part, uint64_t s, uint6
 static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64_t e) {
     const gf_separable_plan *plan = part->plan;
     const gf_separable_loops *real = &part->simd->real[plan->form == GF_SEPARABLE_DOUBLE];
-    const uint64_t height = plan->head.in.height, r = part->radius[1];
-    const uint64_t ring = 2 * r + GF_SEPARABLE_GROUP;
+    const uint64_t height = plan->head.in.height;
+    const uint32_t r = part->radius[1], ring = 2 * r + GF_SEPARABLE_GROUP;
     const void *window[2 * GF_SEPARABLE_MAX_RADIUS + GF_SEPARABLE_GROUP];
+    assert(r <= GF_SEPARABLE_MAX_RADIUS);
     if (plan->edge.mode == GF_EDGE_CONSTANT && (s < r || height - e < r)) {
         separable_load(part, 0, -1);
         real->along(separable_ring_row(part, ring), separable_line(part, 0), plan, part->n);
@@ -303,7 +304,7 @@ static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64
                         part->n);
         }
         for (uint64_t k = 0; k < 2 * r + group.rows; k++) {
-            const int64_t at = separable_row_index(part, (int64_t)(y + k) - (int64_t)r);
+            const int64_t at = separable_row_index(part, (int64_t)(y + k) - r);
             window[k] = separable_ring_row(part, at < 0 ? ring : (uint64_t)at % ring);
         }
         real->across(plan, &group);
@@ -350,22 +351,20 @@ static void separable_run_sums(const gf_separable_part *part, uint64_t s, uint64
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
 
-/* Store the value of a pixel beyond a constant edge: for SUMS, the sum of a column of them. */
+/* Set the value beyond a constant edge, in the low bytes: for SUMS, that of a column of samples. */
 static void separable_set_outside(gf_separable_part *part) {
     const gf_separable_plan *plan = part->plan;
     const float value = plan->edge.value;
     const double wide = (double)value;
     if (plan->edge.mode != GF_EDGE_CONSTANT)
         return;
-    const uint64_t integer = plan->head.in.type == GF_F32 ? 0 : (uint64_t)value;
-    if (plan->form == GF_SEPARABLE_SUMS || plan->form == GF_SEPARABLE_FIXED)
-        /* The low bytes come first. */
-        part->outside =
-            plan->form == GF_SEPARABLE_FIXED ? integer : integer * (2 * plan->radius[1] + 1);
     if (plan->form == GF_SEPARABLE_SINGLE)
         memcpy(&part->outside, &value, sizeof value);
-    if (plan->form == GF_SEPARABLE_DOUBLE)
+    else if (plan->form == GF_SEPARABLE_DOUBLE)
         memcpy(&part->outside, &wide, sizeof wide);
+    else
+        part->outside =
+            (uint64_t)value * (plan->form == GF_SEPARABLE_SUMS ? 2 * plan->radius[1] + 1 : 1);
 }
 
 void gf_separable_compute(const gf_separable_simd *simd, const gf_plan *head, const gf_strip *strip,
