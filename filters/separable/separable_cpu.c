@@ -290,7 +290,7 @@ static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64
     const uint64_t height = plan->head.in.height;
     const uint32_t r = part->radius[1], ring = 2 * r + GF_SEPARABLE_GROUP;
     const void *window[2 * GF_SEPARABLE_MAX_RADIUS + GF_SEPARABLE_GROUP];
-    assert(r <= GF_SEPARABLE_MAX_RADIUS);
+    assert(ring > 0 && ring <= sizeof window / sizeof window[0]);
     if (plan->edge.mode == GF_EDGE_CONSTANT && (s < r || height - e < r)) {
         separable_load(part, 0, -1);
         real->along(separable_ring_row(part, ring), separable_line(part, 0), plan, part->n);
