@@ -303,8 +303,10 @@ static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64
             real->along(separable_ring_row(part, loaded % ring), separable_line(part, 0), plan,
                         part->n);
         }
-        for (uint64_t k = 0; k < 2 * r + group.rows; k++) {
-            const int64_t at = separable_row_index(part, (int64_t)(y + k) - r);
+        for (uint64_t k = 0; k < ring; k++) {
+            /* The last rows of an incomplete group are not used. */
+            const uint64_t down = gf_min(k, 2 * r + group.rows - 1);
+            const int64_t at = separable_row_index(part, (int64_t)(y + down) - r);
             window[k] = separable_ring_row(part, at < 0 ? ring : (uint64_t)at % ring);
         }
         real->across(plan, &group);

@@ -68,8 +68,8 @@ typedef struct gf_separable_group {
     size_t out_stride, in_stride;
     uint32_t rows; /* 1 to GF_SEPARABLE_GROUP */
     size_t n;      /* samples of a row */
-    /* Rows of x results: the window of output row i starts at window[i]. FIXED: pairs of rows, and
-     * the window of row i starts at window[i / 2]. */
+    /* Rows of x results, for GF_SEPARABLE_GROUP outputs: the window of output row i starts at
+     * window[i]. FIXED: pairs of rows, and the window of row i starts at window[i / 2]. */
     const void *const *window;
 } gf_separable_group;
 
