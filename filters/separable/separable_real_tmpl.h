@@ -21,11 +21,6 @@ GF_INLINE void GF_T(real_clear)(REALS s[4]) {
         s[j] = GF_T(reals_set)(-(REAL)0);
 }
 
-GF_INLINE void GF_T(real_finish)(REALS s[4], REAL tap, const REAL *mid) {
-    for (size_t j = 0; j < 4; j++)
-        s[j] = GF_T(reals_fma)(GF_T(reals_set)(tap), GF_T(reals_load)(mid + j * LANES), s[j]);
-}
-
 static void GF_T(real_along)(void *to, const void *from, const gf_separable_plan *plan, size_t n) {
     const REAL *t = plan->head.constants;
     const size_t r = plan->radius[0], step = plan->head.in.channels;
@@ -35,9 +30,11 @@ static void GF_T(real_along)(void *to, const void *from, const gf_separable_plan
         GF_T(real_clear)(s);
         for (size_t k = r; k > 0; k--)
             GF_T(real_add)(s, t[k], mid - k * step, mid + k * step);
-        GF_T(real_finish)(s, t[0], mid);
-        for (size_t j = 0; j < 4; j++)
-            GF_T(reals_store)((REAL *)to + i + j * LANES, s[j]);
+        for (size_t j = 0; j < 4; j++) {
+            const REALS v = GF_T(reals_load)(mid + j * LANES);
+            const REALS sum = GF_T(reals_fma)(GF_T(reals_set)(t[0]), v, s[j]);
+            GF_T(reals_store)((REAL *)to + i + j * LANES, sum);
+        }
     }
 }
 
