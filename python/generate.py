@@ -132,18 +132,22 @@ class Writer:
         c, value = self.c, param.fallback
         if param.type in (c.FLAG, c.IMAGE):
             return "False"
-        numeric = param.type in (c.INT, c.FLOAT, c.SIZE)
+        numeric = param.type in (c.INT, c.FLOAT, c.SIZE, c.PAIR, c.INT_PAIR)
         return value if value is None or numeric else '"%s"' % value
 
     def hint(self, param):
         """Return the type hint of a keyword."""
         c = self.c
+        choices = ", ".join('"%s"' % choice for choice in param.choices if ":" not in choice)
         hint = {
             c.FLAG: "bool", c.INT: "int", c.FLOAT: "float", c.SIZE: "int", c.IMAGE: "bool",
             c.LIST: "Union[str, Sequence[str]]", c.RANGE: 'Union[Tuple[float, float], Literal["data"]]',
             c.TEXT: "Union[int, str, Sequence[int]]",
-            c.CHOICE: "Literal[%s]" % ", ".join('"%s"' % choice for choice in param.choices),
+            c.CHOICE: "Literal[%s]" % choices, c.PAIR: "Union[float, Tuple[float, float]]",
+            c.INT_PAIR: "Union[int, Tuple[int, int]]",
         }[param.type]
+        if any(":" in choice for choice in param.choices):  # NAME:V
+            hint = "Union[%s, str]" % hint
         return hint if self.default(param) is not None else "Optional[%s]" % hint
 
     def about(self, param):
@@ -151,7 +155,7 @@ class Writer:
         c, facts = self.c, []
         if param.choices:
             facts.append(", ".join(param.choices))
-        if param.type in (c.INT, c.FLOAT, c.SIZE):
+        if param.type in (c.INT, c.FLOAT, c.SIZE, c.PAIR, c.INT_PAIR):
             facts.append("range: %.12g..%.12g" % (param.min, param.max))
         if param.fallback is not None:
             facts.append("default: " + param.fallback)
@@ -184,7 +188,7 @@ class Writer:
                     keywords.append(param.keyword + "=True")
                 elif param and param.type not in (self.c.SAMPLES, self.c.IMAGE):
                     value = words.pop(0)
-                    if param.type == self.c.RANGE and "," in value:
+                    if param.type in (self.c.RANGE, self.c.PAIR, self.c.INT_PAIR) and "," in value:
                         value = "(%s)" % value.replace(",", ", ")
                     elif not re.fullmatch(r"[0-9.]+", value):
                         value = '"%s"' % value

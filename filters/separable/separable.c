@@ -66,7 +66,7 @@ gf_status gf_separable_set_radius(gf_separable_plan *plan, const double sigma[2]
         if (radius > GF_SEPARABLE_MAX_RADIUS)
             return gf_fail(
                 error, GF_USAGE,
-                "--sigma %g: the radius %.0f, %g times sigma, is above %d; use a smaller "
+                "--sigma '%g': the radius %.0f, %g times sigma, is above %d; use a smaller "
                 "--sigma or --truncate",
                 sigma[axis], radius, truncate, GF_SEPARABLE_MAX_RADIUS);
         plan->radius[axis] = (uint32_t)radius;

@@ -13,11 +13,11 @@ gf_status gf_edge_read(const gf_settings *settings, gf_type type, gf_edge *edge,
     if (type == GF_F32 ? isfinite(edge->value) : value >= 0 && value <= max && value == rint(value))
         return GF_OK;
     if (type == GF_F32)
-        return gf_fail(error, GF_USAGE, "--edge constant:%g: the value must be a number of f32",
-                       value);
+        return gf_fail(error, GF_USAGE,
+                       "--edge 'constant:%g': the value must be finite in binary32", value);
     return gf_fail(
         error, GF_USAGE,
-        "--edge constant:%g: the value must be an integer from 0 to %.0f, as the samples "
+        "--edge 'constant:%g': the value must be an integer from 0 to %.0f, as the samples "
         "of this image",
         value, max);
 }

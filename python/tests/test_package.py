@@ -68,7 +68,7 @@ def test_enums():
             "GF_PARAM_": "FLAG INT FLOAT CHOICE LIST SIZE RANGE TEXT IMAGE SAMPLES PAIR INT_PAIR",
             "GF_VALUE_": "UINT FLOAT DOUBLE TEXT NONE", "GF_CHART_": "NONE BARS LINES",
             "GF_DEPTH_": " ".join(["INPUT"] + _settings.DEPTHS[1:]).upper()}.items():
-        found = re.findall(r"^ *%s([A-Z0-9]+),?(?= |$)" % prefix, header, re.M)
+        found = re.findall(r"^ *%s([A-Z0-9_]+),?(?= |$)" % prefix, header, re.M)
         assert found == names.split()
     assert (c.OK, c.FAILED, c.USAGE, c.NO_BACKEND) == (0, 1, 2, 3)
 

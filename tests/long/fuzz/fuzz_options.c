@@ -27,9 +27,21 @@ static void check_param(const gf_settings *settings, const gf_param *param) {
         FUZZ_CHECK(v >= (float)param->min && v <= (float)param->max, "--%s %s", name, text);
         break;
     }
-    case GF_PARAM_CHOICE: {
-        const size_t v = gf_settings_choice(settings, name);
-        FUZZ_CHECK(strcmp(param->choices[v], text) == 0, "--%s %s", name, text);
+    case GF_PARAM_CHOICE: { /* of NAME:V, any text stands for V */
+        const char *choice = param->choices[gf_settings_choice(settings, name)];
+        const char *colon = strchr(choice, ':');
+        FUZZ_CHECK(colon ? strncmp(choice, text, (size_t)(colon - choice) + 1) == 0
+                         : strcmp(choice, text) == 0,
+                   "--%s %s", name, text);
+        break;
+    }
+    case GF_PARAM_PAIR:
+    case GF_PARAM_INT_PAIR: {
+        double v[2];
+        gf_settings_pair(settings, name, v);
+        for (int i = 0; i < 2; i++)
+            FUZZ_CHECK((v[i] >= param->min && v[i] <= param->max) || (v[i] == 0 && v[1 - i] != 0),
+                       "--%s %s", name, text);
         break;
     }
     case GF_PARAM_LIST:
@@ -54,9 +66,13 @@ static void check_round_trip(const gf_settings *settings, const gf_param *param,
         return;
     FUZZ_CHECK(gf_settings_set(other, name, text, &error) == GF_OK, "%s", error.message);
     const float a = gf_settings_float(settings, name), b = gf_settings_float(other, name);
+    double x[2], y[2];
+    gf_settings_pair(settings, name, x);
+    gf_settings_pair(other, name, y);
     FUZZ_CHECK(gf_settings_int(settings, name) == gf_settings_int(other, name) &&
                    gf_settings_size(settings, name) == gf_settings_size(other, name) &&
-                   memcmp(&a, &b, sizeof a) == 0 &&
+                   memcmp(&a, &b, sizeof a) == 0 && memcmp(x, y, sizeof x) == 0 &&
+                   gf_settings_number(settings, name) == gf_settings_number(other, name) &&
                    gf_settings_list(settings, name) == gf_settings_list(other, name) &&
                    strcmp(text, gf_settings_text(other, name)) == 0,
                "--%s %s: changes when set again", name, text);

@@ -3,6 +3,7 @@
 #include "testing.h"
 
 static const char *const colours[] = {"red", "green", "blue", NULL};
+static const char *const edges[] = {"mirror", "constant:V", NULL};
 
 static const gf_param params[] = {
     {.name = "flag", .type = GF_PARAM_FLAG, .help = "h"},
@@ -13,8 +14,18 @@ static const gf_param params[] = {
     {.name = "some", .type = GF_PARAM_LIST, .fallback = "red,blue", .choices = colours},
     {.name = "size", .type = GF_PARAM_SIZE, .fallback = "2K", .min = 1, .max = 1e18},
     {.name = "text", .type = GF_PARAM_TEXT},
+    {.name = "sigma", .type = GF_PARAM_PAIR, .fallback = "1", .min = 0.2, .max = 120},
+    {.name = "radius", .type = GF_PARAM_INT_PAIR, .fallback = "2,3", .min = 1, .max = 511},
+    {.name = "edge", .type = GF_PARAM_CHOICE, .fallback = "mirror", .choices = edges},
 };
 #define COUNT (sizeof params / sizeof params[0])
+
+static void assert_pair(const gf_settings *settings, const char *name, double x, double y) {
+    double pair[2] = {-1, -1};
+    gf_settings_pair(settings, name, pair);
+    if (pair[0] != x || pair[1] != y)
+        fail_msg("--%s %s: %g,%g", name, gf_settings_text(settings, name), pair[0], pair[1]);
+}
 
 TEST(defaults_are_parsed_but_not_given) {
     AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
@@ -26,6 +37,10 @@ TEST(defaults_are_parsed_but_not_given) {
     assert_int_equal(gf_settings_list(s, "some"), 5);
     assert_int_equal(gf_settings_size(s, "size"), 2048);
     assert_null(gf_settings_text(s, "text"));
+    assert_pair(s, "sigma", 1, 1);
+    assert_pair(s, "radius", 2, 3);
+    assert_int_equal(gf_settings_choice(s, "edge"), 0);
+    assert_true(gf_settings_number(s, "edge") == 0);
     for (size_t i = 0; i < COUNT; i++)
         assert_false(gf_settings_given(s, params[i].name));
 }
@@ -34,7 +49,8 @@ TEST(valid_text_is_parsed) {
     AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const given[][2] = {{"flag", ""},      {"count", "10"},   {"signed", "-5"},
                                            {"ratio", "1e-1"}, {"colour", "red"}, {"some", "blue"},
-                                           {"size", "3m"},    {"text", "a, b"}};
+                                           {"size", "3m"},    {"text", "a, b"},  {"sigma", "0.2"},
+                                           {"radius", "511"}, {"edge", "mirror"}};
     for (size_t i = 0; i < COUNT; i++) {
         assert_ok(gf_settings_set(s, given[i][0], given[i][1], NULL));
         assert_true(gf_settings_given(s, given[i][0]));
@@ -47,6 +63,32 @@ TEST(valid_text_is_parsed) {
     assert_int_equal(gf_settings_list(s, "some"), 4);
     assert_int_equal(gf_settings_size(s, "size"), 3 << 20);
     assert_string_equal(gf_settings_text(s, "text"), "a, b");
+    assert_pair(s, "sigma", 0.2, 0.2);
+    assert_pair(s, "radius", 511, 511);
+    assert_int_equal(gf_settings_choice(s, "edge"), 0);
+}
+
+/* One number is that of both axes; of two, one may be 0. Numbers are parsed as binary64. */
+TEST(pairs_and_choices_with_a_number) {
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
+    static const struct {
+        const char *name, *text;
+        double x, y;
+    } pairs[] = {{"sigma", "120", 120, 120}, {"sigma", "2,0.3", 2, 0.3},
+                 {"sigma", "0,1e1", 0, 10},  {"sigma", "+.5,0.0", 0.5, 0},
+                 {"radius", "7", 7, 7},      {"radius", "0,1", 0, 1},
+                 {"radius", "9,0", 9, 0}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_ok(gf_settings_set(s, pairs[i].name, pairs[i].text, &why));
+        assert_pair(s, pairs[i].name, pairs[i].x, pairs[i].y);
+    }
+    assert_ok(gf_settings_set(s, "edge", "constant:-2.5e1", &why));
+    assert_ok(gf_settings_set(s, "edge", "constant:0.1", &why));
+    assert_true(gf_settings_choice(s, "edge") == 1 && gf_settings_number(s, "edge") == 0.1);
+    assert_ok(gf_settings_set(s, "edge", "mirror", &why));
+    assert_true(gf_settings_choice(s, "edge") == 0 && gf_settings_number(s, "edge") == 0);
+    assert_pair(s, "ratio", 0, 0); /* another type */
+    assert_true(gf_settings_number(s, "colour") == 0);
 }
 
 /* 1 + 2^-24 + 2^-54 is just above a tie of binary32. Rounding to double first yields the tie and
@@ -84,12 +126,44 @@ TEST(invalid_text_is_rejected_and_changes_nothing) {
     assert_false(gf_settings_given(s, "ratio"));
 }
 
+static void assert_rejected(gf_settings *settings, const char *name, const char *const *texts) {
+    for (; *texts; texts++)
+        if (gf_settings_set(settings, name, *texts, &why) != GF_USAGE)
+            fail_msg("--%s '%s' was accepted", name, *texts);
+}
+
+TEST(invalid_pairs_and_numbers_of_choices_are_rejected) {
+    AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
+    assert_rejected(s, "sigma", (const char *const[]){"",      "0",   "0,0",  "0.1",  "1,0.1",
+                                                      "0.1,1", "121", "-1,1", "1,",   "1,121",
+                                                      "1,2,3", "1;2", "nan",  ",1",   "0x1",
+                                                      "1,inf", " 1",  "1, 2", "-0,0", NULL});
+    assert_rejected(s, "radius", (const char *const[]){"1.5", "1,2.0", "1e1", "512", "-1,1", NULL});
+    assert_rejected(s, "edge",
+                    (const char *const[]){"constant", "const:1", "constant:", "constant:V",
+                                          "constant:1x", "constant:nan", "constant:1e999",
+                                          "mirror:1", ":1", NULL});
+    assert_pair(s, "sigma", 1, 1);
+    assert_pair(s, "radius", 2, 3);
+    assert_int_equal(gf_settings_choice(s, "edge"), 0);
+}
+
 TEST(messages_name_the_range) {
     AUTO(settings) gf_settings *s = gf_settings_new(params, COUNT);
     gf_settings_set(s, "count", "11", &why);
     assert_string_equal(why.message, "--count '11': must be an integer from 0 to 10");
     gf_settings_set(s, "colour", "pink", &why);
     assert_string_equal(why.message, "--colour 'pink': must be red, green or blue");
+    gf_settings_set(s, "sigma", "0.1", &why);
+    assert_string_equal(
+        why.message,
+        "--sigma '0.1': must be a number from 0.2 to 120, or two as X,Y, of which one may be 0");
+    gf_settings_set(s, "radius", "1.5", &why);
+    assert_string_equal(
+        why.message,
+        "--radius '1.5': must be an integer from 1 to 511, or two as X,Y, of which one may be 0");
+    gf_settings_set(s, "edge", "constant", &why);
+    assert_string_equal(why.message, "--edge 'constant': must be mirror or constant:V");
     gf_settings_set(s, "ratio", "\n\033[2J", &why);
     assert_string_equal(why.message, "--ratio '??[2J': must be a number from 0 to 2");
 }
