@@ -3,7 +3,7 @@
 import gpufilter
 import numpy as np
 import pytest
-from filters import axis_sum, compare, dot, hist
+from filters import axis_sum, box, compare, dot, gaussian, hist, sharpen
 from support import FORMATS, cube, normalized, random_image, same, same_tables, smoothed
 
 formats = pytest.mark.parametrize("dtype, channels", FORMATS)
@@ -32,6 +32,20 @@ def test_smooth(rng, dtype, channels, backend):
 def test_normalize(rng, dtype, channels, backend):
     image = random_image(rng, dtype, channels)
     assert same(gpufilter.normalize(image, backend=backend), normalized(image))
+
+
+@formats
+@backends
+def test_separable(rng, dtype, channels, backend):
+    image = random_image(rng, dtype, channels)
+    made = gpufilter.gaussian(image, backend=backend)
+    assert same(made, gaussian.gaussian(image, (1, 1), "4", "mirror"))
+    made = gpufilter.gaussian(image, sigma=(0, 7.5), edge="constant:1", backend=backend)
+    assert same(made, gaussian.gaussian(image, (0, 7.5), "4", "constant:1"))
+    made = gpufilter.box(image, radius=(np.int64(2), 5), edge="reflect", backend=backend)
+    assert same(made, box.box(image, (2, 5), "reflect"))
+    made = gpufilter.sharpen(image, sigma=2, amount=0.7, threshold=3, backend=backend)
+    assert same(made, sharpen.sharpen(image, (2, 2), np.float32(0.7), np.float32(3), "mirror"))
 
 
 @formats
