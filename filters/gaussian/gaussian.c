@@ -60,7 +60,7 @@ const gf_filter gf_gaussian_filter = {
                 "distance: exp(-d^2 / (2 S^2)). The window ends at floor(T * S + 0.5) pixels.\n"
                 "\n"
                 "Integer samples are rounded once, after both axes, and are within 0.6 of the\n"
-                "real result. A flat image stays flat.\n"
+                "real result. A flat integer image stays flat.\n"
                 "\n"
                 "With the same --sigma, scipy.ndimage.gaussian_filter and OpenCV compute the same\n"
                 "filter; their results differ in rounding, and OpenCV's window ends earlier.\n"

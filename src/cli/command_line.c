@@ -125,14 +125,17 @@ static void guess_names(const char *word, size_t length, const char *const *name
  * advice that names an option of ours requires that the command has it. NULL: it is a command. */
 static const char *foreign_advice(const gf_cli_line *line, const char *name, size_t length) {
     static const struct {
-        const char *names, *option, *advice; /* option NULL: for options and commands */
+        /* option NULL: for options and commands; "": for commands only */
+        const char *names, *option, *advice;
     } foreign[] = {
         {"|o|output|", "out-dir", "the output is the second operand, or use --out-dir"},
         {"|o|output|", "out",
          "results go to standard output; --out is the file of extracted samples"},
         {"|o|output|", "json", "results go to standard output; redirect it with > FILE"},
         {"|y|yes|overwrite|", "force", "use --force to overwrite outputs"},
-        {"|sigma|", "radius", "use --radius, in pixels"},
+        {"|sigma|", "radius", "use --radius, in pixels; 'gpufilter gaussian' has --sigma"},
+        {"|radius|", "sigma", "use --sigma, the standard deviation in pixels"},
+        {"|border|boundary|pad|padding|mode|", "edge", "use --edge"},
         {"|jobs|T|", "threads", "use --threads"},
         {"|psnr|mse|rmse|ssim|", NULL, "'gpufilter dot A B' reports MSE and PSNR, but not SSIM"},
         {"|diff|cmp|equal|", NULL, "'gpufilter compare A B' compares images"},
@@ -142,21 +145,33 @@ static const char *foreign_advice(const gf_cli_line *line, const char *name, siz
          "'gpufilter hist --statistics FILE' reports statistics"},
         {"|crop|", NULL, "filters read a rectangle of their input with --crop X,Y,W,H"},
         {"|rotate|flip|", NULL, "not supported; --autorotate turns inputs by EXIF orientation"},
-        {"|blur|gaussian|box|", NULL,
-         "'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur"},
-        {"|convert|", NULL,
+        {"|blur|gblur|gaussian|gaussblur|gaussianblur|", NULL,
+         "'gpufilter gaussian' and 'gpufilter box' blur images"},
+        {"|box|boxblur|uniform|", NULL, "'gpufilter box' is the mean of a rectangle"},
+        {"|sharpen|unsharp|usm|", NULL, "'gpufilter sharpen' is an unsharp mask"},
+        {"|sobel|edge|edges|gradient|", "",
+         "'gpufilter convolve --kernel \"-1 0 1 -2 0 2 -1 0 1\" IN OUT' is the Sobel filter along x"},
+        {"|laplace|laplacian|", NULL,
+         "'gpufilter convolve --kernel \"0 1 0 1 -4 1 0 1 0\" IN OUT' is a Laplace filter"},
+        {"|emboss|", NULL,
+         "'gpufilter convolve --kernel \"-2 -1 0 -1 1 1 0 1 2\" IN OUT' embosses"},
+        {"|conv|convolve|convolution|filter2d|", NULL, "'gpufilter convolve' applies a kernel"},
+        {"|brightness|multiply|", NULL,
+         "'gpufilter smooth --stages enhance --gain G IN OUT' multiplies samples by G"},
+        {"|convert|copy|", NULL,
          "'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format"},
-        {"|resize|scale|thumbnail|median|sharpen|unsharp|erode|dilate|gray|grey|threshold|invert|",
-         NULL, "gpufilter has no such operation"},
+        {"|resize|scale|thumbnail|median|erode|dilate|bilateral|canny|gray|grey|grayscale|"
+         "greyscale|threshold|invert|negate|contrast|gamma|",
+         "", "gpufilter has no such operation"},
     };
-    char word[16];
+    char word[24];
     if (length > sizeof word - 3)
         return NULL;
     snprintf(word, sizeof word, "|%.*s|", (int)length, name);
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         const char *option = foreign[i].option;
         if (strstr(foreign[i].names, word) &&
-            (!option ||
+            (!option || (!line && !*option) ||
              (line && find_param(line->params, line->param_count, option, strlen(option), 0))))
             return foreign[i].advice;
     }

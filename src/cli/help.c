@@ -192,18 +192,19 @@ void gf_cli_help(bool all) {
     putchar('\n');
     print_names("Filters", true);
     print_names("Commands", false);
-    add_formats(formats, sizeof formats, "Reads and writes", true, true);
-    add_formats(formats, sizeof formats, "; reads", true, false);
-    add_formats(formats, sizeof formats, "; writes", false, true);
-    print_wrapped(0, formats);
-    putchar('\n');
     if (all) {
+        add_formats(formats, sizeof formats, "Reads and writes", true, true);
+        add_formats(formats, sizeof formats, "; reads", true, false);
+        add_formats(formats, sizeof formats, "; writes", false, true);
+        print_wrapped(0, formats);
+        putchar('\n');
         gf_param params[GF_CLI_MAX_COMMON];
         const size_t count = gf_cli_common(NULL, params);
         print_groups(params, count, "");
         print_codes(false);
+        putchar('\n');
     }
-    printf("\nRun 'gpufilter NAME -h' for the main options, or --help for all options.\n");
+    printf("Run 'gpufilter NAME -h' for the main options, or --help for all options.\n");
 }
 
 void gf_cli_help_command(const gf_command *command, bool all) {

@@ -204,10 +204,10 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 1 gpufilter: --overwrite: unknown option of hist; use --force to overwrite outputs
 > 1 gpufilter: --overwrite: unknown option of info; see 'gpufilter info --help'
 > 1 gpufilter: --overwrite: unknown option of smooth; use --force to overwrite outputs
-> 1 gpufilter: --sigma: unknown option of dot; see 'gpufilter dot --help'
-> 1 gpufilter: --sigma: unknown option of hist; see 'gpufilter hist --help'
-> 1 gpufilter: --sigma: unknown option of info; see 'gpufilter info --help'
-> 1 gpufilter: --sigma: unknown option of smooth; use --radius, in pixels
+> 1 gpufilter: --sigma: unknown option of dot (it is an option of gaussian); see 'gpufilter dot --help'
+> 1 gpufilter: --sigma: unknown option of hist (it is an option of gaussian); see 'gpufilter hist --help'
+> 1 gpufilter: --sigma: unknown option of info (it is an option of gaussian); see 'gpufilter info --help'
+> 1 gpufilter: --sigma: unknown option of smooth; use --radius, in pixels; 'gpufilter gaussian' has --sigma
 > 1 gpufilter: --yes: unknown option of dot; see 'gpufilter dot --help'
 > 1 gpufilter: --yes: unknown option of hist; use --force to overwrite outputs
 > 1 gpufilter: --yes: unknown option of info; see 'gpufilter info --help'
@@ -222,7 +222,7 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 1 gpufilter: -y: unknown option of info; see 'gpufilter info --help'
 > 2 gpufilter: -y: unknown option of smooth; use --force to overwrite outputs
 # Words of other programs name what exists here. A word that resembles an unrelated name suggests nothing.
-$ for word in psnr mse ssim stats identify diff crop rotate blur gaussian convert resize thumbnail median sharpen gray smbl; do gpufilter $word a.png b.png; gpufilter smooth --$word a.png b.png; done
+$ for word in psnr mse ssim stats identify diff crop rotate blur unsharp sobel emboss edge convert resize thumbnail median grayscale threshold smbl; do gpufilter $word a.png b.png; gpufilter smooth --$word a.png b.png; done
 ! gpufilter: psnr: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: --psnr: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: mse: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
@@ -239,22 +239,28 @@ $ for word in psnr mse ssim stats identify diff crop rotate blur gaussian conver
 ! gpufilter: --crop 'a.png': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
 ! gpufilter: rotate: no such filter or command; not supported; --autorotate turns inputs by EXIF orientation
 ! gpufilter: --rotate: unknown option of smooth; not supported; --autorotate turns inputs by EXIF orientation
-! gpufilter: blur: no such filter or command; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
-! gpufilter: --blur: unknown option of smooth; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
-! gpufilter: gaussian: no such filter or command; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
-! gpufilter: --gaussian: unknown option of smooth; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
+! gpufilter: blur: no such filter or command; 'gpufilter gaussian' and 'gpufilter box' blur images
+! gpufilter: --blur: unknown option of smooth; 'gpufilter gaussian' and 'gpufilter box' blur images
+! gpufilter: unsharp: no such filter or command; 'gpufilter sharpen' is an unsharp mask
+! gpufilter: --unsharp: unknown option of smooth; 'gpufilter sharpen' is an unsharp mask
+! gpufilter: sobel: no such filter or command; 'gpufilter convolve --kernel "-1 0 1 -2 0 2 -1 0 1" IN OUT' is the Sobel filter along x
+! gpufilter: --sobel: unknown option of smooth; see 'gpufilter smooth --help'
+! gpufilter: emboss: no such filter or command; 'gpufilter convolve --kernel "-2 -1 0 -1 1 1 0 1 2" IN OUT' embosses
+! gpufilter: --emboss: unknown option of smooth; 'gpufilter convolve --kernel "-2 -1 0 -1 1 1 0 1 2" IN OUT' embosses
+! gpufilter: edge: no such filter or command; 'gpufilter convolve --kernel "-1 0 1 -2 0 2 -1 0 1" IN OUT' is the Sobel filter along x
+! gpufilter: --edge: unknown option of smooth (it is an option of gaussian); see 'gpufilter smooth --help'
 ! gpufilter: convert: no such filter or command; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
 ! gpufilter: --convert: unknown option of smooth; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
 ! gpufilter: resize: no such filter or command; gpufilter has no such operation
-! gpufilter: --resize: unknown option of smooth; gpufilter has no such operation
+! gpufilter: --resize: unknown option of smooth; see 'gpufilter smooth --help'
 ! gpufilter: thumbnail: no such filter or command; gpufilter has no such operation
-! gpufilter: --thumbnail: unknown option of smooth; gpufilter has no such operation
+! gpufilter: --thumbnail: unknown option of smooth; see 'gpufilter smooth --help'
 ! gpufilter: median: no such filter or command; gpufilter has no such operation
-! gpufilter: --median: unknown option of smooth; gpufilter has no such operation
-! gpufilter: sharpen: no such filter or command; gpufilter has no such operation
-! gpufilter: --sharpen: unknown option of smooth; gpufilter has no such operation
-! gpufilter: gray: no such filter or command; gpufilter has no such operation
-! gpufilter: --gray: unknown option of smooth; gpufilter has no such operation
+! gpufilter: --median: unknown option of smooth; see 'gpufilter smooth --help'
+! gpufilter: grayscale: no such filter or command; gpufilter has no such operation
+! gpufilter: --grayscale: unknown option of smooth; see 'gpufilter smooth --help'
+! gpufilter: threshold: no such filter or command; gpufilter has no such operation
+! gpufilter: --threshold: unknown option of smooth (it is an option of sharpen); see 'gpufilter smooth --help'
 ! gpufilter: smbl: no such filter or command; see 'gpufilter --help'
 ! gpufilter: --smbl: unknown option of smooth; see 'gpufilter smooth --help'
 [2]

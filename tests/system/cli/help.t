@@ -1,7 +1,10 @@
 # The structure of the help: filters, commands and formats; of a filter the sections, then options with letters and defaults.
-$ gpufilter | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; /^(Usage|Reads|Writes)/p'
+$ gpufilter --help | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; /^(Usage|Reads|Writes)/p'
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
 > smooth
+> gaussian
+> box
+> sharpen
 > normalize
 > axis-sum
 > hist
