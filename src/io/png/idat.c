@@ -1,10 +1,10 @@
 /* The compressed data of a PNG: the contents of its IDAT chunks, with their CRCs checked. */
-#include <isa-l/crc.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/flate/checksum.h"
 #include "io/png/inflate.h"
 
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {
@@ -40,7 +40,7 @@ gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *g
         if (status || received < wanted)
             return status ? status : gf_png_fail_short(error, name);
         idat->crc = wanted < SMALL_BYTES ? (uint32_t)crc32(idat->crc, to, (uInt)wanted)
-                                         : crc32_gzip_refl(idat->crc, to, wanted);
+                                         : gf_crc32(idat->crc, to, wanted);
         idat->remaining -= (uint32_t)wanted;
         if (idat->remaining != 0)
             continue;

@@ -1,13 +1,13 @@
 /* Decompression of PNG image data, from IDAT chunks to filtered rows. */
 #include "io/png/inflate.h"
 
-#include <isa-l/igzip_lib.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/flate/checksum.h"
 
 enum {
     /* Rows stay in the L2 cache until they are unfiltered. Small images pay for each page. */
@@ -94,7 +94,7 @@ static void inflate_read_more(gf_png_inflate *rows) {
 /* Add the output since the last call to the checksum. */
 static void inflate_sum(gf_png_inflate *rows) {
     if (rows->end != rows->summed)
-        rows->adler = isal_adler32(rows->adler, rows->out + rows->summed, rows->end - rows->summed);
+        rows->adler = gf_adler32(rows->adler, rows->out + rows->summed, rows->end - rows->summed);
     rows->summed = rows->end;
 }
 

@@ -1,9 +1,9 @@
 /* PNG files in memory: scans of simple ones for a decoder on a device, and a source of all. */
-#include <isa-l/crc.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "io/bytes.h"
+#include "io/flate/checksum.h"
 #include "io/png/inflate.h"
 #include "io/png/png.h"
 
@@ -29,8 +29,7 @@ static bool scan_is(const gf_chunk *chunk, const char *name) {
 }
 
 static bool scan_is_intact(const gf_chunk *chunk) {
-    return crc32_gzip_refl(0, chunk->data - 4, 4 + chunk->size) ==
-           gf_big32(chunk->data + chunk->size);
+    return gf_crc32(0, chunk->data - 4, 4 + chunk->size) == gf_big32(chunk->data + chunk->size);
 }
 
 /* Return whether a chunk is ancillary, small and intact, and does not change pixels. */

@@ -20,7 +20,6 @@
  * more, it only returns rows: during a step, it would let others wait for memory. */
 #include "io/png/inflate.h"
 
-#include <isa-l/igzip_lib.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include "core/machine.h"
 #include "core/thread.h"
 #include "io/bytes.h"
+#include "io/flate/checksum.h"
 #include "io/stream/announced.h"
 #include "io/strip/row_filter.h"
 
@@ -583,7 +583,7 @@ static void step_link(gf_png_parallel *p, segment *s) {
     schedule_unlock(p);
     if (s->wide)
         s->inflate->simd->resolve(out, out, s->count, s->memory);
-    s->adler = isal_adler32(1, out, s->count);
+    s->adler = gf_adler32(1, out, s->count);
     pthread_mutex_lock(&p->lock);
     schedule_set_linked(p, s, 0);
 }

@@ -1,12 +1,11 @@
 /* PNG encoder: chunks. */
-#include <isa-l/crc.h>
-#include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/flate/checksum.h"
 #include "io/png/png.h"
 #include "io/strip/encoder.h"
 
@@ -26,8 +25,8 @@ static gf_status chunk_write(gf_output *output, const char *name, const void *da
     unsigned char head[8], tail[4];
     gf_put_big32(head, (uint32_t)size);
     memcpy(head + 4, name, 4);
-    const uint32_t crc = crc32_gzip_refl(0, head + 4, 4);
-    gf_put_big32(tail, size ? crc32_gzip_refl(crc, data, size) : crc);
+    const uint32_t crc = gf_crc32(0, head + 4, 4);
+    gf_put_big32(tail, size ? gf_crc32(crc, data, size) : crc);
     gf_status status = gf_output_write(output, head, sizeof head, error);
     if (!status)
         status = gf_output_write(output, data, size, error);
@@ -57,7 +56,7 @@ void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]) {
     gf_put_big32(head + DATA + 4, (uint32_t)format->height);
     head[DATA + 8] = format->type == GF_U16 ? 16 : 8;
     head[DATA + 9] = color_types[format->channels];
-    gf_put_big32(head + DATA + DATA_BYTES, crc32_gzip_refl(0, head + DATA - 4, 4 + DATA_BYTES));
+    gf_put_big32(head + DATA + DATA_BYTES, gf_crc32(0, head + DATA - 4, 4 + DATA_BYTES));
 }
 
 /* Write an IDAT chunk over 8 bytes before its data and 4 after it. crc: of type and data. */
@@ -78,7 +77,7 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
         unsigned char saved[4];
         memcpy(data - 4, idat_name, 4);
         memcpy(saved, data + part, 4);
-        status = idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
+        status = idat_write(output, data, part, gf_crc32(0, data - 4, part + 4), error);
         memcpy(data + part, saved, 4);
         data += part;
         size -= part;
@@ -111,7 +110,7 @@ static bool strip_encode(gf_encoder_slot *s, gf_png_scratch *scratch) {
         memcpy(data, zlib_head, sizeof zlib_head);
     memcpy(data - 4, idat_name, 4);
     if (encoded && size <= GF_PNG_IDAT_MAX)
-        s->crc = crc32_gzip_refl(0, data - 4, 4 + size);
+        s->crc = gf_crc32(0, data - 4, 4 + size);
     return encoded;
 }
 
@@ -124,7 +123,7 @@ static gf_status strip_write(gf_encoder *encoder, gf_encoder_slot *s, gf_error *
         (uint32_t)adler32_combine(sink->adler, s->strip.adler, (z_off_t)s->strip.filtered);
     if (s->strip.last) {
         gf_put_big32(data + size, sink->adler);
-        s->crc = single ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
+        s->crc = single ? gf_crc32(s->crc, data + size, 4) : 0;
         size += 4;
     }
     return single

@@ -3,8 +3,8 @@
 #define ZLIB_CONST /* const next_in */
 
 #include "io/strip/strip.h"
+#include "io/flate/checksum.h"
 
-#include <isa-l/igzip_lib.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,7 +304,7 @@ static void strip_encode_builtin(gf_png_scratch *scratch, const strip_variant *v
             strip_plan_block(scratch, variants, count, at, part, &variant);
         const unsigned char *src = variant->filtered + at;
         gf_deflate_write(scratch->simd, plan, src, part, strip->last && at + part == n, &out);
-        strip->adler = isal_adler32(strip->adler, src, part);
+        strip->adler = gf_adler32(strip->adler, src, part);
     }
     if (strip->last)
         gf_align_bits(&out);
@@ -441,7 +441,7 @@ bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip) {
         gf_bit_writer out = {.at = strip->out};
         gf_png_filter_rows(scratch, strip, GF_PNG_NONE, 0, (int64_t)strip->count, filtered);
         gf_deflate_write_stored(filtered, (size_t)strip->filtered, strip->last, &out);
-        strip->adler = isal_adler32(1, filtered, strip->filtered);
+        strip->adler = gf_adler32(1, filtered, strip->filtered);
         strip->size = (size_t)(out.at - strip->out);
     } else {
         strip_encode_fast(scratch, strip);

@@ -4,7 +4,6 @@
 #include "io/tiff/layout.h"
 
 #include <inttypes.h>
-#include <isa-l.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "core/error.h"
 #include "core/machine.h"
 #include "io/bytes.h"
+#include "io/flate/checksum.h"
 #include "io/strip/row_filter.h"
 
 enum {
@@ -341,7 +341,7 @@ static gf_status deflate_check(const gf_tiff_unit *unit, gf_inflate_result resul
         damage = "too few bytes";
     else if (!damage && unit->raw + unit->raw_size - at < ZLIB_TAIL)
         damage = damages[GF_INFLATE_TRUNCATED];
-    else if (!damage && gf_big32(at) != isal_adler32(1, unit->decoded, size))
+    else if (!damage && gf_big32(at) != gf_adler32(1, unit->decoded, size))
         damage = "wrong checksum of the Deflate data";
     return damage ? unit_fail(unit, damage, error) : GF_OK;
 }
