@@ -238,15 +238,17 @@ typedef struct subject {
     long double x[LONGEST], y[LONGEST]; /* real taps of the window */
 } subject;
 
+/* sigma 0: the taps of box. */
 static void spread_taps(double sigma, uint32_t radius, long double *taps) {
     long double t[GF_SEPARABLE_MAX_RADIUS + 1];
-    real_taps(sigma, radius, t);
+    if (sigma > 0)
+        real_taps(sigma, radius, t);
     for (uint32_t k = 0; k <= radius; k++)
-        taps[radius - k] = taps[radius + k] = t[k];
+        taps[radius - k] = taps[radius + k] = sigma > 0 ? t[k] : 1.0L / (2 * radius + 1);
 }
 
 static void subject_open(subject *s, const char *text, gf_type type) {
-    const gf_filter *filter = gf_filter_find("gaussian");
+    const gf_filter *filter = gf_filter_find(strstr(text, "radius") ? "box" : "gaussian");
     gf_plan *plan;
     double sigma[2];
     *s = (subject){.engine = test_engine(&(gf_engine_options){.backend = "golden"}),
@@ -440,6 +442,7 @@ TEST(windows_that_steer_every_rounding) {
                  {"sigma=20,1", 60},   {"sigma=1,20", 60}, {"sigma=120,0.7", 12},
                  {"sigma=0.7,120", 12}};
     test_random random = test_seeded(2);
+    static const char *const boxes[] = {"radius=20", "radius=3,200"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double multiple;
         double worst = worst_of_rounding(cases[i].text, GF_U16, test_rounds(cases[i].rounds),
@@ -450,6 +453,12 @@ TEST(windows_that_steer_every_rounding) {
                                   &multiple, &random) *
                 0x1p24;
         print_message("f32 %s: error %.2f * 2^-24, bound %.1f\n", cases[i].text, worst, multiple);
+        assert_true(worst <= multiple);
+    }
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
+        double multiple;
+        const double worst = worst_of_rounding(boxes[i], GF_F32, 20, &multiple, &random) * 0x1p24;
+        print_message("f32 box %s: error %.2f * 2^-24, bound %.1f\n", boxes[i], worst, multiple);
         assert_true(worst <= multiple);
     }
 }
