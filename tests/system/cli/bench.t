@@ -7,6 +7,12 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > filter target ms MP/s uploading computing downloading
 > smooth golden # # - # -
 > smooth cpu, # thread # # - # -
+> gaussian golden # # - # -
+> gaussian cpu, # thread # # - # -
+> box golden # # - # -
+> box cpu, # thread # # - # -
+> sharpen golden # # - # -
+> sharpen cpu, # thread # # - # -
 > normalize golden # # - # -
 > normalize cpu, # thread # # - # -
 > axis-sum golden # # - # -
