@@ -122,7 +122,8 @@ gf_status gf_separable_set(gf_separable_plan *plan, const double *sigma, gf_erro
     separable_set_taps(plan, 1, sigma, (unsigned char *)head->owned + (radius[0] + 1) * tap);
     head->before = head->after = radius[1];
     head->brightness = 1;
-    head->golden_bytes = head->in.width * (head->in.height + 1) * sizeof(double);
+    const uint64_t line = head->in.width + head->in.height + 2 * GF_SEPARABLE_MAX_RADIUS;
+    head->golden_bytes = (head->in.width * (head->in.height + 1) + line) * sizeof(double);
     const double taps = plan->form == GF_SEPARABLE_SUMS ? 4 : radius[0] + radius[1];
     head->cost = COST_SAMPLE + COST_TAP * taps * (plan->form == GF_SEPARABLE_DOUBLE ? 2 : 1);
     return GF_OK;

@@ -67,53 +67,60 @@ static void golden_store(const gf_separable_plan *plan, double s, double sample,
 }
 
 /* Compute the pass along x of channel c for all input rows of a strip. After them, store the value
- * of rows outside the image. */
-static void golden_rows(const gf_separable_plan *plan, const gf_rows *in, uint32_t c,
+ * of rows outside the image. line: memory for a row and the samples around it. */
+static void golden_rows(const gf_separable_plan *plan, const gf_rows *in, uint32_t c, double *line,
                         double *plane) {
     const gf_format *format = &plan->head.in;
-    double window[2 * GF_SEPARABLE_MAX_RADIUS + 1];
     const int64_t width = (int64_t)format->width, r = plan->radius[0];
-    for (uint64_t y = 0; y <= in->rows; y++)
-        for (int64_t x = 0; x < width; x++) {
-            for (int64_t k = -r; k <= r; k++) {
-                const int64_t at = y < in->rows ? gf_edge_index(plan->edge.mode, x + k, width) : -1;
-                window[r + k] = at < 0
-                                    ? (double)plan->edge.value
-                                    : (double)gf_get_sample(format->type, in->data + y * in->stride,
-                                                            (uint64_t)at * format->channels + c);
-            }
-            plane[y * format->width + (uint64_t)x] = golden_along_x(plan, window + r);
+    for (uint64_t y = 0; y <= in->rows; y++) {
+        for (int64_t x = -r; x < width + r; x++) {
+            const int64_t at = y < in->rows ? gf_edge_index(plan->edge.mode, x, width) : -1;
+            line[r + x] = at < 0 ? (double)plan->edge.value
+                                 : (double)gf_get_sample(format->type, in->data + y * in->stride,
+                                                         (uint64_t)at * format->channels + c);
         }
+        for (int64_t x = 0; x < width; x++)
+            plane[y * format->width + (uint64_t)x] = golden_along_x(plan, line + r + x);
+    }
+}
+
+/* Compute the pass along y of channel c. line: memory for a column and the values around it. */
+static void golden_columns(const gf_separable_plan *plan, const gf_strip *strip, uint32_t c,
+                           double *line, const double *plane) {
+    const gf_format *format = &plan->head.in;
+    const gf_rows *in = &strip->in[0], *out = &strip->out;
+    const int64_t height = (int64_t)format->height, r = plan->radius[1];
+    const int64_t first = (int64_t)out->y0, rows = (int64_t)out->rows;
+    for (uint64_t x = 0; x < format->width; x++) {
+        for (int64_t y = -r; y < rows + r; y++) {
+            const int64_t at = gf_edge_index(plan->edge.mode, first + y, height);
+            const uint64_t row = at < 0 ? in->rows : (uint64_t)at - in->y0;
+            line[r + y] = plane[row * format->width + x];
+        }
+        for (int64_t y = 0; y < rows; y++) {
+            const uint64_t i = x * format->channels + c, at = (uint64_t)(first + y);
+            golden_store(plan, golden_sum(plan, 1, line + r + y),
+                         (double)gf_get_sample(format->type, gf_row(in, at), i), gf_row(out, at),
+                         i);
+        }
+    }
 }
 
 gf_status gf_separable_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     const gf_separable_plan *plan = (const gf_separable_plan *)head;
     const gf_format *format = &head->in;
     const gf_rows *in = &strip->in[0], *out = &strip->out;
-    const uint64_t width = format->width;
-    const int64_t height = (int64_t)format->height, r = plan->radius[1];
-    double window[2 * GF_SEPARABLE_MAX_RADIUS + 1];
-    double *plane = calloc((size_t)(width * (in->rows + 1)), sizeof(double));
+    const uint64_t size = format->width * (in->rows + 1);
+    const uint64_t longest = format->width + format->height + 2 * GF_SEPARABLE_MAX_RADIUS;
+    double *plane = calloc((size_t)(size + longest), sizeof(double));
     if (!plane)
-        return gf_fail_memory(error, "golden", width * (in->rows + 1) * sizeof(double),
-                              "one channel");
+        return gf_fail_memory(error, "golden", (size + longest) * sizeof(double), "one channel");
     for (uint32_t c = 0; c < gf_measured_channels(format); c++) {
-        golden_rows(plan, in, c, plane);
-        for (uint64_t y = out->y0; y < out->y0 + out->rows; y++)
-            for (uint64_t x = 0; x < width; x++) {
-                for (int64_t k = -r; k <= r; k++) {
-                    const int64_t at = gf_edge_index(plan->edge.mode, (int64_t)y + k, height);
-                    const uint64_t row = at < 0 ? in->rows : (uint64_t)at - in->y0;
-                    window[r + k] = plane[row * width + x];
-                }
-                const uint64_t i = x * format->channels + c;
-                golden_store(plan, golden_sum(plan, 1, window + r),
-                             (double)gf_get_sample(format->type, gf_row(in, y), i), gf_row(out, y),
-                             i);
-            }
+        golden_rows(plan, in, c, plane + size, plane);
+        golden_columns(plan, strip, c, plane + size, plane);
     }
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++)
-        gf_restore_alpha(format, gf_row(in, y), gf_row(out, y), width);
+        gf_restore_alpha(format, gf_row(in, y), gf_row(out, y), format->width);
     free(plane);
     return GF_OK;
 }
