@@ -2,10 +2,10 @@
 #include "core/image.h"
 
 #include <inttypes.h>
-#include <isa-l/crc64.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/machine.h"
 
@@ -103,6 +103,6 @@ void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigne
 
 uint64_t gf_digest_rows(uint64_t digest, const gf_rows *rows, size_t bytes) {
     for (uint64_t y = rows->y0; y < rows->y0 + rows->rows; y++)
-        digest = crc64_ecma_refl(digest, gf_row(rows, y), bytes);
+        digest = gf_crc64(digest, gf_row(rows, y), bytes);
     return digest;
 }

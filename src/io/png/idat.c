@@ -2,9 +2,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/flate/checksum.h"
 #include "io/png/inflate.h"
 
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/flate/checksum.h"
 
 enum {
     /* Rows stay in the L2 cache until they are unfiltered. Small images pay for each page. */

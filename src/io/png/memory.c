@@ -2,8 +2,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/checksum.h"
 #include "io/bytes.h"
-#include "io/flate/checksum.h"
 #include "io/png/inflate.h"
 #include "io/png/png.h"
 

@@ -25,10 +25,10 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/checksum.h"
 #include "core/machine.h"
 #include "core/thread.h"
 #include "io/bytes.h"
-#include "io/flate/checksum.h"
 #include "io/stream/announced.h"
 #include "io/strip/row_filter.h"
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/flate/checksum.h"
 #include "io/png/png.h"
 #include "io/strip/encoder.h"
 

@@ -3,7 +3,7 @@
 #define ZLIB_CONST /* const next_in */
 
 #include "io/strip/strip.h"
-#include "io/flate/checksum.h"
+#include "core/checksum.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/machine.h"
 #include "io/bytes.h"
-#include "io/flate/checksum.h"
 #include "io/strip/row_filter.h"
 
 enum {
