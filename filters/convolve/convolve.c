@@ -264,7 +264,7 @@ const gf_filter gf_convolve_filter = {
                 "and clamped.\n"
                 "\n"
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
-            .examples = "gpufilter convolve --kernel '0 -1 0  -1 5 -1  0 -1 0' in.png out.png\n"
+            .examples = "gpufilter convolve --kernel '0 -1 0 -1 5 -1 0 -1 0' in.png out.png\n"
                         "gpufilter convolve --kernel emboss.mat --edge replicate in.png out.png\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],

@@ -13,6 +13,8 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > box cpu, # thread # # - # -
 > sharpen golden # # - # -
 > sharpen cpu, # thread # # - # -
+> convolve golden # # - # -
+> convolve cpu, # thread # # - # -
 > normalize golden # # - # -
 > normalize cpu, # thread # # - # -
 > axis-sum golden # # - # -

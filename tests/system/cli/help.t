@@ -5,6 +5,7 @@ $ gpufilter --help | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; 
 > gaussian
 > box
 > sharpen
+> convolve
 > normalize
 > axis-sum
 > hist
