@@ -15,7 +15,7 @@ static const gf_param params[] = {
     {.name = "kernel",
      .letter = 'k',
      .type = GF_PARAM_TEXT,
-     .metavar = "FILE|LIST",
+     .metavar = "KERNEL",
      .help = "weights: a matrix file as of vips, or a list of numbers"},
     GF_EDGE_PARAM("mirror"),
 };

@@ -77,14 +77,14 @@ picture_digest() { # PICTURE
     "$gpufilter" smooth --stages enhance --gain 1 --format pam "golden/$1" - | sha256sum | cut -d ' ' -f 1
 }
 
-# Each case on the next sample that it applies to; the first case of each filter on all samples. The digests of the cpu
-# backend that this computes are in $work/cpu.
+# Each case on the next sample that it applies to; the first case of each filter on all samples. A new filter does not
+# move the cases of others. The digests of the cpu backend that this computes are in $work/cpu.
 cases() {
     local i=0 filter parameters sample last= try
     while IFS=$'\t' read -r filter _ _ parameters; do
         if [ "$filter" != "$last" ]; then
             for sample in "${samples[@]}"; do echo "$filter $sample${parameters:+ $parameters}"; done
-            last=$filter
+            last=$filter i=0
         else
             for ((try = i; try < i + ${#samples[@]}; try++)); do
                 sample=${samples[try % ${#samples[@]}]}
