@@ -87,7 +87,7 @@ check_answers() { # HOW
     check "$how: images for an option" offers 'gpufilter hist --mask ' "${images[@]}" "${directories[@]}"
     check "$how: files for an option" offers 'gpufilter hist -o ' "${images[@]}" "${directories[@]}" notes.txt scan.data
     check "$how: directories for an option" offers 'gpufilter smooth --out-dir ' "${directories[@]}"
-    check "$how: a short option in a group" offers 'gpufilter smooth -fka ' x y xy
+    check "$how: a short option in a group" offers 'gpufilter smooth -fva ' x y xy
     check "$how: no options after --" offers_nothing 'gpufilter smooth -- --'
     check "$how: files after --" offers 'gpufilter smooth -- ' "${images[@]}" "${directories[@]}"
     check "$how: names of filters" offers 'gpufilter bench ' "${filters[@]}"
