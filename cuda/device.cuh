@@ -74,6 +74,18 @@ template <auto KERNEL> static uint64_t gf_resident_blocks(int threads) {
     return static_cast<uint64_t>(gf_sm_count()) * (per_sm > 0 ? per_sm : 1);
 }
 
+// Let a kernel use this many bytes of dynamic shared memory per block on the current device. A
+// kernel needs it above 48 KB, always with the same size. Returns false if the device has less.
+template <auto KERNEL> static bool gf_allow_shared(size_t bytes) {
+    return bytes <= 48 << 10 ||
+           gf_per_device([bytes](int) {
+               const cudaError_t result = cudaFuncSetAttribute(
+                   KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+               cudaGetLastError(); // forget a failure
+               return result == cudaSuccess ? 1u : 2u;
+           }) == 1;
+}
+
 // Return a / b, rounded up.
 static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;

@@ -5,6 +5,8 @@
 #ifndef GF_VECTORS_CUH
 #define GF_VECTORS_CUH
 
+#include <cuda_pipeline.h>
+
 #include "cuda/device.cuh"
 
 #define GF_BLOCK 256 // threads per block of the kernels that partition rows
@@ -78,6 +80,24 @@ GF_DEVICE void gf_visit_vectors(const unsigned char *const (&row)[IMAGES], uint6
                 q[u][i] = gf_first_bytes(q[u][i], valid);
         visit(u, v + u * GROUP, valid, q[u]);
     }
+}
+
+// Start to copy 16 bytes into shared memory if active, with a predicate; the compiler would
+// generate a branch for each condition. Before sm_80 the copy is synchronous.
+GF_DEVICE void gf_copy_async(uint4 *to, const unsigned char *from, bool active) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "{\n"
+        ".reg .pred active;\n"
+        "setp.ne.s32 active, %2, 0;\n"
+        "@active cp.async.cg.shared.global [%0], [%1], 16;\n"
+        "}\n" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+        "l"(from), "r"(static_cast<int>(active))
+        : "memory");
+#else
+    if (active)
+        *to = *reinterpret_cast<const uint4 *>(from);
+#endif
 }
 
 // Partition of rows: one group of threads per row, or one block per piece of a row.

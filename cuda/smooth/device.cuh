@@ -2,9 +2,7 @@
 #ifndef GF_SMOOTH_DEVICE_CUH
 #define GF_SMOOTH_DEVICE_CUH
 
-#include <cuda_pipeline.h>
-
-#include "cuda/device.cuh"
+#include "cuda/vectors.cuh"
 
 #include "smooth/smooth.h"
 
@@ -326,26 +324,6 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
     }
     gf_pack_samples<Tout, PIXELS * C>(bits, out);
     return sizeof(Tin) == 4 && max == __uint_as_float(0x7f800000u);
-}
-
-// ---- copies -------------------------------------------------------------------------------------
-
-// Start to copy 16 bytes into shared memory if active, with a predicate; the compiler would
-// generate a branch for each condition. Before sm_80 the copy is synchronous.
-GF_DEVICE void gf_copy_async(uint4 *to, const unsigned char *from, bool active) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile(
-        "{\n"
-        ".reg .pred active;\n"
-        "setp.ne.s32 active, %2, 0;\n"
-        "@active cp.async.cg.shared.global [%0], [%1], 16;\n"
-        "}\n" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
-        "l"(from), "r"(static_cast<int>(active))
-        : "memory");
-#else
-    if (active)
-        *to = *reinterpret_cast<const uint4 *>(from);
-#endif
 }
 
 #endif

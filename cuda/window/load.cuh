@@ -1,0 +1,205 @@
+// Rows of an image in shared memory, with the samples outside of it (filters/window/edge.h).
+#ifndef GF_LOAD_CUH
+#define GF_LOAD_CUH
+
+#include "cuda/vectors.cuh"
+
+#include "window/edge.h"
+
+// Input of a strip. Rows start on 16-byte boundaries, and their last 16 bytes may be read whole.
+struct gf_window_source {
+    const unsigned char *in; // first row in memory
+    size_t stride;           // bytes
+    int64_t first;           // number of that row
+    int64_t width, height;   // pixels, of the image
+    int64_t row_bytes;
+    int channels;
+    gf_edge edge;
+};
+
+static inline gf_window_source gf_window_source_of(const gf_plan *plan, const gf_strip *strip,
+                                                   gf_edge edge) {
+    const gf_rows *in = &strip->in[0];
+    return {in->data,
+            in->stride,
+            static_cast<int64_t>(in->y0),
+            static_cast<int64_t>(plan->in.width),
+            static_cast<int64_t>(plan->in.height),
+            static_cast<int64_t>(gf_row_bytes(&plan->in)),
+            static_cast<int>(plan->in.channels),
+            edge};
+}
+
+// Return row y, which may be outside the image; nullptr: all samples have the value of the edge.
+GF_DEVICE const unsigned char *gf_window_row(const gf_window_source &a, int64_t y) {
+    y = gf_edge_index(a.edge.mode, y, a.height);
+    return y < 0 ? nullptr : a.in + static_cast<size_t>(y - a.first) * a.stride;
+}
+
+// Return sample i of a row. i counts the samples of the row and may be outside of it.
+template <typename T>
+static __device__ T gf_window_sample(const gf_window_source &a, const unsigned char *row,
+                                     int64_t i) {
+    const int64_t shifted = i + static_cast<int64_t>(a.channels) * 4096; // not negative
+    const int c = static_cast<int>(shifted % a.channels);
+    const int64_t x = gf_edge_index(a.edge.mode, (i - c) / a.channels, a.width);
+    if (!row || x < 0)
+        return static_cast<T>(a.edge.value);
+    return reinterpret_cast<const T *>(row)[x * a.channels + c];
+}
+
+// A tile: MAIN units of 16 bytes of consecutive rows and HALO units on each side of them. Rows are
+// STRIDE units apart in shared memory, and are loaded ROWS at a time by all threads of a block.
+template <typename Sample, int TILE_MAIN, int TILE_HALO, int TILE_STRIDE, int TILE_ROWS, int BLOCK>
+struct gf_window_shape {
+    typedef Sample T;
+    static constexpr int MAIN = TILE_MAIN, HALO = TILE_HALO, UNITS = MAIN + 2 * HALO;
+    static constexpr int STRIDE = TILE_STRIDE, ROWS = TILE_ROWS, THREADS = BLOCK;
+    static constexpr int COUNT = 16 / sizeof(T), SAMPLES = UNITS * COUNT;
+    static constexpr int EACH = THREADS / MAIN;      // rows of the tile, copied at a time
+    static constexpr int HALO_EACH = THREADS / ROWS; // units of the halo, copied at a time
+    static_assert(THREADS % MAIN == 0 && ROWS % EACH == 0, "equal shares of a tile");
+};
+
+// The part of a tile's description that only edges need, in shared memory.
+template <typename Shape> struct gf_window_tile {
+    static constexpr int OUTSIDE = INT32_MIN;
+    int64_t left, top, bottom; // first sample of the tile in a row; first and last row to load
+    int first, before;         // the first sample before the row that is needed, and their number
+    int after, all; // the first sample after the row, and the number of all that are outside
+    // Of a tile with samples outside the row: for each sample, the index in the tile of the one
+    // whose value it has; OUTSIDE: the constant.
+    int at[Shape::SAMPLES];
+};
+
+// The units that a thread copies: of the tile, every EACH rows, and of the halo.
+struct gf_window_loader {
+    const unsigned char *main, *halo; // in the next rows
+    uint32_t inside; // bit 0: its columns of the tile are in the image; 1, ...: those of the halo
+    int plain, plain_end; // blocks of ROWS rows that are inside the image
+    bool edge;            // the tile has samples outside the row
+};
+
+// Prepare to load rows [top, bottom]. left: number of the first sample of the tile, after the halo.
+// radius: pixels on each side of the tile that are needed. A barrier must follow.
+template <typename Shape>
+GF_DEVICE gf_window_loader gf_window_open(const gf_window_source &a, int64_t left, int64_t top,
+                                          int64_t bottom, int radius, gf_window_tile<Shape> *tile) {
+    constexpr int SAMPLES = Shape::SAMPLES, MAIN = Shape::MAIN, HALO = Shape::HALO;
+    constexpr int COUNT = Shape::COUNT, ROWS = Shape::ROWS;
+    constexpr int64_t SIZE = sizeof(typename Shape::T);
+    const int64_t samples = a.width * a.channels, stride = static_cast<int64_t>(a.stride);
+    const int reach = radius * a.channels, thread = threadIdx.x;
+    gf_window_loader w;
+    left -= HALO * COUNT;
+    const unsigned char *row = a.in + (top - a.first) * stride + left * SIZE;
+    w.main = row + thread / MAIN * stride + (HALO + thread % MAIN) * 16;
+    w.halo = row + thread % ROWS * stride;
+    w.inside = left + (HALO + thread % MAIN) * COUNT < samples ? 1 : 0;
+#pragma unroll
+    for (int i = 0; i * Shape::HALO_EACH < 2 * HALO; i++) {
+        const int u = i * Shape::HALO_EACH + thread / ROWS, unit = u < HALO ? u : u + MAIN;
+        const int64_t at = left + unit * COUNT;
+        w.inside |= u < 2 * HALO && at >= 0 && at < samples ? 2u << i : 0;
+    }
+    const int64_t last = bottom < a.height ? bottom : a.height - 1;
+    w.plain = top < 0 ? static_cast<int>((-top + ROWS - 1) / ROWS) : 0;
+    w.plain_end = last < top ? 0 : static_cast<int>((last + 1 - top) / ROWS);
+    const int start = left < 0 ? static_cast<int>(-left) : 0;
+    const int after = samples - left < SAMPLES ? static_cast<int>(samples - left) : SAMPLES;
+    const int before = start < reach ? start : reach;
+    w.edge = start > 0 || after < SAMPLES;
+    if (thread == 0) {
+        tile->left = left, tile->top = top, tile->bottom = bottom;
+        tile->first = start - before, tile->before = before, tile->after = after;
+        tile->all = before + (SAMPLES - after < reach ? SAMPLES - after : reach);
+    }
+    for (int i = thread; w.edge && i < SAMPLES; i += Shape::THREADS) {
+        const int64_t c = (left + i + 4096 * a.channels) % a.channels;
+        const int64_t x = gf_edge_index(a.edge.mode, (left + i - c) / a.channels, a.width);
+        tile->at[i] = x < 0 ? tile->OUTSIDE : static_cast<int>(x * a.channels + c - left);
+    }
+    return w;
+}
+
+// Return row r of block `block` of ROWS rows; nullptr: all samples are outside the image.
+template <typename Shape>
+GF_DEVICE const unsigned char *gf_window_tile_row(const gf_window_source &a,
+                                                  const gf_window_tile<Shape> &tile, int block,
+                                                  int r) {
+    const int64_t y = tile.top + static_cast<int64_t>(block) * Shape::ROWS + r;
+    return gf_window_row(a, y < tile.bottom ? y : tile.bottom);
+}
+
+// Load a block of rows that are not all inside the image. Not inlined: the registers of rare code
+// would be taken from the loops around it.
+template <typename Shape>
+static __device__ __noinline__ void gf_window_load_edge(const gf_window_source &a,
+                                                        const gf_window_tile<Shape> &tile,
+                                                        int block, uint4 *stage) {
+    typedef typename Shape::T T;
+#pragma unroll 1
+    for (int u = threadIdx.x; u < Shape::ROWS * Shape::UNITS; u += Shape::THREADS) {
+        const int r = u / Shape::UNITS, unit = u - r * Shape::UNITS;
+        const int64_t at = tile.left + unit * Shape::COUNT;
+        const unsigned char *row = gf_window_tile_row(a, tile, block, r);
+        uint4 *to = stage + r * Shape::STRIDE + unit;
+        if (row)
+            gf_copy_async(to, row + at * static_cast<int64_t>(sizeof(T)),
+                          at >= 0 && at < a.width * a.channels);
+        else
+            for (int i = 0; i < Shape::COUNT; i++)
+                reinterpret_cast<T *>(to)[i] = static_cast<T>(a.edge.value);
+    }
+}
+
+// Start to copy block `block` of ROWS rows into a stage, after those before it. Rows after the last
+// one are copies of it. The copies end with a group of the pipeline.
+template <typename Shape>
+GF_DEVICE void gf_window_load(const gf_window_source &a, const gf_window_tile<Shape> &tile,
+                              gf_window_loader *w, int block, uint4 *stage) {
+    constexpr int MAIN = Shape::MAIN, HALO = Shape::HALO, ROWS = Shape::ROWS;
+    constexpr int STRIDE = Shape::STRIDE;
+    const int thread = threadIdx.x;
+    if (block >= w->plain && block < w->plain_end) {
+        uint4 *main = stage + thread / MAIN * STRIDE + HALO + thread % MAIN;
+#pragma unroll
+        for (int r = 0; r < ROWS; r += Shape::EACH)
+            gf_copy_async(main + r * STRIDE, w->main + r * a.stride, w->inside & 1);
+#pragma unroll
+        for (int i = 0; i * Shape::HALO_EACH < 2 * HALO; i++) {
+            const int u = i * Shape::HALO_EACH + thread / ROWS, unit = u < HALO ? u : u + MAIN;
+            gf_copy_async(stage + thread % ROWS * STRIDE + unit, w->halo + unit * 16,
+                          w->inside >> (i + 1) & 1);
+        }
+    } else {
+        gf_window_load_edge(a, tile, block, stage);
+    }
+    w->main += ROWS * a.stride;
+    w->halo += ROWS * a.stride;
+}
+
+// Fill in the samples outside the image of block `block`, which has arrived, of a tile with such
+// samples. A barrier must precede and follow it. All threads must call it.
+template <typename Shape>
+static __device__ __noinline__ void gf_window_finish(const gf_window_source &a,
+                                                     const gf_window_tile<Shape> &tile, int block,
+                                                     uint4 *stage) {
+    typedef typename Shape::T T;
+    const int r = threadIdx.x % Shape::ROWS;
+    T *to = reinterpret_cast<T *>(stage + r * Shape::STRIDE);
+#pragma unroll 1
+    for (int n = threadIdx.x / Shape::ROWS; n < tile.all; n += Shape::HALO_EACH) {
+        const int i = n < tile.before ? tile.first + n : tile.after + n - tile.before;
+        const int at = tile.at[i];
+        if (at == tile.OUTSIDE)
+            to[i] = static_cast<T>(a.edge.value);
+        else if (at >= 0 && at < Shape::SAMPLES)
+            to[i] = to[at];
+        else // far from the tile: the window is larger than the image
+            to[i] =
+                reinterpret_cast<const T *>(gf_window_tile_row(a, tile, block, r))[tile.left + at];
+    }
+}
+
+#endif

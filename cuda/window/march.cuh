@@ -1,0 +1,108 @@
+// Blocks that walk down tiles of bytes, 16 rows at a time: shares of the work, matrices, stores.
+#ifndef GF_MARCH_CUH
+#define GF_MARCH_CUH
+
+#include "cuda/window/load.cuh"
+
+// The image is divided into tiles of a fixed number of bytes of a row, and these into steps of 16
+// output rows.
+struct gf_march {
+    gf_window_source in;
+    unsigned char *out; // output row 0
+    size_t out_stride;
+    int64_t first;       // row of the image
+    int64_t end;         // row of the image after the last output row
+    uint64_t steps;      // of all tiles
+    uint64_t tile_steps; // of a tile
+    int64_t last;        // first byte of the last tile
+    uint32_t own;        // mask of the bytes of a word that are not alpha
+};
+
+// Set the arguments for u8. units: of 16 bytes per tile.
+static inline void gf_march_set(gf_march *a, const gf_plan *plan, const gf_strip *strip,
+                                gf_edge edge, int units) {
+    const gf_rows *out = &strip->out;
+    a->in = gf_window_source_of(plan, strip, edge);
+    a->out = out->data;
+    a->out_stride = out->stride;
+    a->first = static_cast<int64_t>(out->y0);
+    a->end = static_cast<int64_t>(out->y0 + out->rows);
+    const bool alpha = gf_has_alpha(&plan->in);
+    a->own = !alpha ? ~0u : a->in.channels == 2 ? 0x00ff00ffu : 0x00ffffffu;
+    const int64_t tile = 16 * units;
+    a->last = a->in.row_bytes > tile ? (a->in.row_bytes - tile + 15) / 16 * 16 : 0;
+    a->tile_steps = gf_divide_up(out->rows, 16);
+    a->steps = a->tile_steps * gf_divide_up(static_cast<uint64_t>(a->in.row_bytes), 16 * units);
+}
+
+// Return the first step of a block. The steps of the first and the last tile take an eighth longer:
+// they fill in samples.
+GF_DEVICE uint64_t gf_march_share(const gf_march &a, unsigned block) {
+    const uint64_t extra = a.tile_steps / 8, tile = a.tile_steps + extra;
+    const uint64_t all = a.steps + 2 * extra, at = all * block / gridDim.x;
+    if (a.steps == a.tile_steps)
+        return a.steps * block / gridDim.x;
+    return at < tile         ? at * a.tile_steps / tile
+           : all - at < tile ? a.steps - (all - at) * a.tile_steps / tile
+                             : at - extra;
+}
+
+// Call run(left, first, stop) for the block's share of each tile: rows [first, stop) of the tile
+// that begins at byte `left`. The last tile ends with the row, and may overlap the one before it.
+template <typename Run> GF_DEVICE void gf_march_each(const gf_march &a, int units, Run run) {
+    uint64_t step = gf_march_share(a, blockIdx.x);
+    const uint64_t end = gf_march_share(a, blockIdx.x + 1);
+    while (step < end) {
+        const uint64_t tile = step / a.tile_steps, y = step - tile * a.tile_steps;
+        const uint64_t n = end - step < a.tile_steps - y ? end - step : a.tile_steps - y;
+        const int64_t first = a.first + static_cast<int64_t>(16 * y), stop = first + 16 * n;
+        const int64_t left = static_cast<int64_t>(tile) * units * 16;
+        run(left < a.last ? left : a.last, first, stop < a.end ? stop : a.end);
+        step += n;
+    }
+}
+
+// Load N blocks of 8 rows x 16 bytes, adjacent in shared memory, as matrices. at: address of block
+// lane / 8 of row lane % 8. Loads of a last pair use those of the first 16 lanes.
+template <int N> GF_DEVICE void gf_load_blocks(uint32_t (&b)[N], uint32_t at) {
+#if __CUDA_ARCH__ >= 800
+#pragma unroll
+    for (int i = 0; i + 4 <= N; i += 4)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                     : "=r"(b[i]), "=r"(b[i + 1]), "=r"(b[i + 2]), "=r"(b[i + 3])
+                     : "r"(at + 16 * i));
+    if constexpr (N % 4 == 2)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\n"
+                     : "=r"(b[N - 2]), "=r"(b[N - 1])
+                     : "r"(at + 16 * (N - 2)));
+#else
+    __trap(); // never launched
+#endif
+}
+
+// Store rows [y, y + rows) x 16 GROUPS bytes of a warp from shared memory, near an edge or with
+// alpha. begin: first byte in the row.
+template <int GROUPS>
+static __device__ __noinline__ void gf_march_store_edge(const gf_march &a, const uint4 *out,
+                                                        int64_t y, int rows, int64_t begin) {
+    const int lane = threadIdx.x % 32, unit = lane % GROUPS;
+    const int64_t at = begin + 16 * unit;
+#pragma unroll 1
+    for (int r = lane / GROUPS; r < rows && at < a.in.row_bytes; r += 32 / GROUPS) {
+        uint4 v = out[r * (GROUPS | 1) + unit];
+        unsigned char *to = a.out + static_cast<size_t>(y + r - a.first) * a.out_stride + at;
+        if (a.own != ~0u) {
+            const uint4 in = *reinterpret_cast<const uint4 *>(
+                a.in.in + static_cast<size_t>(y + r - a.in.first) * a.in.stride + at);
+            v = make_uint4((v.x & a.own) | (in.x & ~a.own), (v.y & a.own) | (in.y & ~a.own),
+                           (v.z & a.own) | (in.z & ~a.own), (v.w & a.own) | (in.w & ~a.own));
+        }
+        if (at + 16 <= a.in.row_bytes)
+            *reinterpret_cast<uint4 *>(to) = v;
+        else
+            for (int k = 0; at + k < a.in.row_bytes; k++)
+                to[k] = static_cast<unsigned char>(gf_word(v, k / 4) >> k % 4 * 8);
+    }
+}
+
+#endif
