@@ -1,12 +1,9 @@
 // convolve on CUDA.
 //
-//   kernel           used for                                     operations per sample
-//   convolve_tiles   all plans                                    one load and fma per tap
-//   convolve_bytes   u8, integer kernels up to 5 x 5 of small     3 (3 x 3) or 10 (5 x 5) dp4a
-//                    elements, rows at multiples of 4 bytes
-#include "cuda/device.cuh"
-
-#include <algorithm>
+//   kernel            used for
+//   convolve_tiles    all plans
+//   convolve_integer  u8, integer kernels of small elements, windows of up to 49 bytes
+#include "cuda/window/march.cuh"
 
 #include "convolve/convolve.h"
 
@@ -145,204 +142,266 @@ __global__ void __launch_bounds__(convolve_policy::THREADS) convolve_tiles(convo
     }
 }
 
-// ---- small integer kernels on u8 ----------------------------------------------------------------
+// ---- integer kernels on u8
+// -----------------------------------------------------------------------
 
-struct convolve_bytes_policy {
-    static constexpr int WARPS = 4;       // one above the other
-    static constexpr int ROWS = 16;       // of a warp; ROWS + SIDE - 1 is a multiple of SIDE
-    static constexpr int PIXELS = 4 * 32; // of a warp: four per lane
+// On tensor cores, as products of byte matrices: 16 rows x 8 columns of sums = 16 rows x 16 BLOCKS
+// bytes of samples * taps of a row of the kernel, for each of its rows.
+
+// Tuning constants of convolve_integer for windows of BLOCKS blocks of 16 bytes.
+template <int BLOCKS> struct integer_policy {
+    static constexpr int WARPS = 4, THREADS = 32 * WARPS;
+    static constexpr int GROUPS = 4;             // of 16 columns per warp
+    static constexpr int RESIDENT = 4;           // blocks per SM
+    static constexpr int UNITS = WARPS * GROUPS; // of 16 bytes per row of a tile
+    static constexpr int STAGES = 5;             // of 16 rows in shared memory: two are in use
+    static constexpr int AHEAD = STAGES - 2;     // stages that are loaded before they are used
+    static constexpr int MIN_STEPS = 6;          // of 16 output rows per block
 };
 
-// The taps of a row as signed bytes, for the first, second, third and fourth of four pixels. With
-// SIDE = 3: k0 k1 k2 0, and 0 k0 k1 k2. With SIDE = 5: k0 k1 k2 k3; 0 0 k4 0; 0 k0 k1 k2; 0 0 k3
-// k4.
-struct convolve_bytes_args {
-    convolve_args all;
-    int start; // first value of a sum: offset * scale + 128 * sum of the taps
-    float scale, inverse;
-    uint32_t taps[5][4];
+struct integer_args : gf_march {
+    int width, height; // of the kernel
+    int start;         // first value of a sum
+    // Division of sums of at least 0 by `scale`, unless it is 1; `bias` is subtracted from the
+    // quotient. Of an even scale, sums without a remainder are midpoints.
+    uint32_t scale;
+    int bias;
+    gf_divider by;
+    int8_t taps[GF_CONVOLVE_SIDE][GF_CONVOLVE_SIDE]; // by row
 };
 
-// Load the samples of a tile and its window, minus 128, as words.
-template <int SIDE, int C>
-GF_DEVICE void convolve_bytes_load(const convolve_args &a, int64_t y0, int64_t first,
-                                   uint32_t (*tile)[34 * C]) {
-    typedef convolve_bytes_policy Policy;
-    const int rows = Policy::WARPS * Policy::ROWS + SIDE - 1, words = 34 * C;
-    const int64_t needed_first = static_cast<int64_t>(a.out.y0) - a.kernel_height / 2;
-    const int64_t needed_end = static_cast<int64_t>(a.out.y0 + a.out.rows) + a.kernel_height / 2;
-    for (int i = threadIdx.x; i < rows * words; i += 32 * Policy::WARPS) {
-        const int r = i / words, word = i - r * words;
-        const int64_t y = y0 + r - SIDE / 2, s = first + 4 * (word - C);
-        uint32_t value = 0;
-        if (y >= needed_first && y < needed_end) {
-            const uint8_t *row = convolve_row<uint8_t>(a, y);
-            if (row && s >= 0 && s + 4 <= a.width * C)
-                value = *reinterpret_cast<const uint32_t *>(row + s);
-            else if (s < a.width * C + 4 * C)
-                for (int e = 0; e < 4; e++)
-                    value |= uint32_t{convolve_sample<uint8_t>(a, row, s + e)} << 8 * e;
-        }
-        tile[r][word] = value ^ 0x80808080u;
+template <int BLOCKS> struct integer_shared {
+    typedef integer_policy<BLOCKS> Policy;
+    static constexpr int HALO = BLOCKS / 2; // units on each side of a tile
+    // Odd strides: the 8 rows of a block are in different banks.
+    static constexpr int STRIDE = (Policy::UNITS + 2 * HALO) | 1, OUT_STRIDE = Policy::GROUPS | 1;
+    typedef gf_window_shape<uint8_t, Policy::UNITS, HALO, STRIDE, 16, Policy::THREADS> Shape;
+    uint4 in[Policy::STAGES][16 * STRIDE];
+    uint4 out[Policy::WARPS][16 * OUT_STRIDE];
+    uint32_t taps[GF_CONVOLVE_SIDE][BLOCKS / 2][32][4]; // of a lane, for both halves of a group
+    gf_window_tile<Shape> tile;
+};
+
+GF_DEVICE void integer_multiply(int (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+    __trap(); // never launched
+#endif
+}
+
+// Return the tap of a row of the kernel at a distance in bytes.
+GF_DEVICE uint32_t integer_tap(const integer_args &a, int row, int distance) {
+    const int at = distance + a.width / 2 * a.in.channels, i = at / a.in.channels;
+    const bool one = at >= 0 && i * a.in.channels == at && i < a.width;
+    return one ? static_cast<uint8_t>(a.taps[row][i]) : 0;
+}
+
+// Store the taps of all lanes. A lane 4g + t has bytes 4t to 4t + 3 of each block, for column g of
+// each half of a group. The window of the first half begins HALO blocks before the group, that of
+// the other one a block later.
+template <int BLOCKS>
+GF_DEVICE void integer_set_taps(const integer_args &a, integer_shared<BLOCKS> *shared) {
+    const int words = a.height * (BLOCKS / 2) * 32 * 4;
+    for (int i = threadIdx.x; i < words; i += integer_policy<BLOCKS>::THREADS) {
+        const int half = i % 4 / 2, lane = i / 4 % 32, pair = i / 128 % (BLOCKS / 2);
+        const int row = i / (64 * BLOCKS), block = 2 * pair + i % 2 + half - BLOCKS / 2;
+        const int first = 16 * block + lane % 4 * 4 - (8 * half + lane / 4);
+        shared->taps[row][pair][lane][i % 4] =
+            gf_pack(integer_tap(a, row, first), integer_tap(a, row, first + 1),
+                    integer_tap(a, row, first + 2), integer_tap(a, row, first + 3));
     }
 }
 
-// Add a row of taps to the sums of four pixels of one channel. left, own and right: the samples of
-// the pixels and of their neighbours.
-template <int SIDE>
-GF_DEVICE void convolve_bytes_add(const uint32_t (&k)[4], uint32_t left, uint32_t own,
-                                  uint32_t right, int (&s)[4]) {
-    const uint32_t before = __byte_perm(left, own, 0x5432), after = __byte_perm(own, right, 0x5432);
-    const auto dot = [](uint32_t v, uint32_t taps, int sum) {
-        return __dp4a(static_cast<int>(v), static_cast<int>(taps), sum);
+// Return two results in bytes 0 and 1.
+GF_DEVICE uint32_t integer_results(const integer_args &a, int x, int y) {
+    const auto quotient = [&](int sum) {
+        const uint32_t n = static_cast<uint32_t>(sum), q = gf_divide(n, a.by);
+        const bool odd_midpoint = a.scale % 2 == 0 && q * a.scale == n && q % 2 == 1;
+        return static_cast<int>(q) - a.bias - (odd_midpoint ? 1 : 0);
     };
-    if constexpr (SIDE == 3) {
-        s[0] = dot(before, k[1], s[0]);
-        s[1] = dot(own, k[0], s[1]);
-        s[2] = dot(own, k[1], s[2]);
-        s[3] = dot(after, k[0], s[3]);
-    } else {
-        s[0] = dot(own, k[1], dot(before, k[0], s[0]));
-        s[1] = dot(own, k[3], dot(before, k[2], s[1]));
-        s[2] = dot(after, k[1], dot(own, k[0], s[2]));
-        s[3] = dot(after, k[3], dot(own, k[2], s[3]));
+    if (a.scale > 1) {
+        x = quotient(x);
+        y = quotient(y);
     }
+    uint32_t bytes;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;\n" : "=r"(bytes) : "r"(y), "r"(x));
+    return bytes;
 }
 
-// Return N / scale, rounded to nearest even and clamped, for |N| < 2^22. The quotient is corrected
-// as in vec_over_odd (core/vec.h). 1.5 * 2^23 + n has n in its low bits.
-GF_DEVICE uint32_t convolve_bytes_finish(int n, float scale, float inverse) {
-    const float two_23 = 12582912.0f;
-    const int bits = 0x4b400000;
-    const float x = __fsub_rn(__int_as_float(n + bits), two_23), q = __fmul_rn(x, inverse);
-    const float quotient = __fmaf_rn(__fmaf_rn(-scale, q, x), inverse, q);
-    const int result = __float_as_int(__fadd_rn(quotient, two_23)) - bits;
-    return static_cast<uint32_t>(min(max(result, 0), 255));
-}
-
-// Store four pixels. own: their samples minus 128, for alpha. valid: pixels before the end of the
-// row.
-template <int C>
-GF_DEVICE void convolve_bytes_store(const convolve_bytes_args &a, const int (&s)[C][4],
-                                    const uint32_t *own, uint8_t *to, int64_t valid) {
-    uint32_t bits[4 * C], words[C];
+// Compute output rows [y0, stop) of the tile that begins at byte `left`.
+template <int BLOCKS>
+GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *shared, int64_t left,
+                            int64_t y0, int64_t stop) {
+    typedef integer_shared<BLOCKS> Shared;
+    typedef integer_policy<BLOCKS> Policy;
+    constexpr int GROUPS = Policy::GROUPS, STAGE = 16 * Shared::STRIDE, OUT = Shared::OUT_STRIDE;
+    constexpr int PAIRS = GROUPS + BLOCKS - 1, AHEAD = Policy::AHEAD;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const int rows = static_cast<int>(stop - y0), steps = (rows + 15) / 16 + 1;
+    const int above = a.height / 2, below = a.height - 1 - above;
+    __syncthreads(); // before the tile and stages are overwritten
+    gf_window_loader loader =
+        gf_window_open(a.in, left, y0 - above, stop - 1 + below, a.width / 2, &shared->tile);
+    __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 4 * C; i++)
-        bits[i] = convolve_bytes_finish(s[i % C][i / C], a.scale, a.inverse);
-    gf_pack_samples<uint8_t, 4 * C>(bits, words);
-    if (C % 2 == 0 && a.all.alpha) {
-        const uint32_t mask = C == 2 ? 0xff00ff00u : 0xff000000u;
-#pragma unroll
-        for (int w = 0; w < C; w++)
-            words[w] = (words[w] & ~mask) | ((own[w] ^ 0x80808080u) & mask);
+    for (int s = 0; s < AHEAD; s++) {
+        if (s < steps)
+            gf_window_load(a.in, shared->tile, &loader, s, shared->in[s]);
+        __pipeline_commit();
     }
-    if (valid >= 4) {
-#pragma unroll
-        for (int w = 0; w < C; w++)
-            reinterpret_cast<uint32_t *>(to)[w] = words[w];
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < 4 * C; i++)
-        if (i < valid * C)
-            to[i] = static_cast<uint8_t>(words[i / 4] >> i % 4 * 8);
-}
-
-// Compute tiles of 128 x 64 pixels.
-// Grid: one block per tile, up to 2^30 blocks; blocks loop over further tiles. Block: four warps. A
-// lane computes four adjacent pixels, and walks down 16 rows: it reads each row of its windows once
-// and adds it to the sums of SIDE output rows. Shared memory: 34 KB at most (C = 4), 27 KB for RGB.
-// Reads each sample 1.1 times, writes it once. Tail: single bytes at the end of a row.
-template <int SIDE, int C>
-__global__ void __launch_bounds__(32 * convolve_bytes_policy::WARPS)
-    convolve_bytes(convolve_bytes_args a) {
-    typedef convolve_bytes_policy Policy;
-    static_assert((Policy::ROWS + SIDE - 1) % SIDE == 0, "the sums must rotate completely");
-    __shared__ __align__(16) uint32_t tile[Policy::WARPS * Policy::ROWS + SIDE - 1][34 * C];
-    const int lane = threadIdx.x % 32, r0 = threadIdx.x / 32 * Policy::ROWS;
-    gf_wait_for_stream();
-    for (uint64_t index = blockIdx.x; index < a.all.tiles; index += gridDim.x) {
-        const uint64_t down = index / a.all.tiles_per_row;
-        const uint64_t skipped = down * Policy::WARPS * Policy::ROWS; // output rows
-        const int64_t x =
-            static_cast<int64_t>(index - down * a.all.tiles_per_row) * Policy::PIXELS + 4 * lane;
-        __syncthreads();
-        convolve_bytes_load<SIDE, C>(a.all, static_cast<int64_t>(a.all.out.y0 + skipped),
-                                     (x - 4 * lane) * C, tile);
-        __syncthreads();
-        uint8_t *out = a.all.out.data + (skipped + r0) * a.all.out.stride + x * C;
-        int sums[SIDE][C][4] = {};
+    __pipeline_wait_prior(AHEAD - 1);
+    __syncthreads();
+    if (loader.edge)
+        gf_window_finish(a.in, shared->tile, 0, shared->in[0]);
+    uint4 *out = shared->out[warp];
+    uint16_t *to_out = reinterpret_cast<uint16_t *>(out + g * OUT) + t;
+    const int64_t begin = left + warp * GROUPS * 16;
+    const int plain = begin + 16 * GROUPS <= a.in.row_bytes && a.own == ~0u ? rows - 16 : -1;
+    unsigned char *to = a.out + begin + lane % GROUPS * 16 +
+                        static_cast<size_t>(y0 - a.first + lane / GROUPS) * a.out_stride;
+    // Address of the lane's row of a stage, and of its block of a pair.
+    uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(
+        shared->in[0] + lane % 16 * Shared::STRIDE + warp * GROUPS + lane / 16));
+    asm volatile("" : "+r"(base));                   // not computed again in each step
+    int before = 0, stage = 0, free = AHEAD * STAGE; // of the rows before, of this step, to load
 #pragma unroll 1
-        for (int first = 0; first < Policy::ROWS + SIDE - 1; first += SIDE)
+    for (int step = 0; step < steps; step++) {
+        // The rows of this step are complete; those of the next one have arrived.
+        __pipeline_wait_prior(AHEAD - 2);
+        __syncthreads();
+        if (step + AHEAD < steps)
+            gf_window_load(a.in, shared->tile, &loader, step + AHEAD, shared->in[0] + free);
+        __pipeline_commit();
+        const auto next = [](int at) {
+            return at == (Policy::STAGES - 1) * STAGE ? 0 : at + STAGE;
+        };
+        free = next(free);
+        const int here = stage;
+        stage = next(stage);
+        if (loader.edge && step + 1 < steps)
+            gf_window_finish(a.in, shared->tile, step + 1, shared->in[0] + stage);
+        if (step == 0)
+            continue;
+        int sum[GROUPS][2][4];
 #pragma unroll
-            for (int u = 0; u < SIDE; u++) {
-                const uint32_t *words = tile[r0 + first + u] + lane * C;
-                uint32_t group[3][C];
+        for (int i = 0; i < GROUPS * 8; i++)
+            sum[i / 8][i / 4 % 2][i % 4] = a.start;
+#pragma unroll 1
+        for (int j = 0; j < a.height; j++) {
+            const int row = lane % 16 + j, at = row < 16 ? before : here - 16 * Shared::STRIDE;
+            const uint32_t from = base + 16 * (at + j * Shared::STRIDE);
+            uint32_t b[PAIRS][4];
 #pragma unroll
-                for (int g = 0; g < 3; g++)
-                    gf_load_words<4 * C>(group[g],
-                                         reinterpret_cast<const unsigned char *>(words + g * C));
+            for (int q = 0; q < PAIRS; q++)
+                gf_load_blocks(b[q], from + 16 * q);
 #pragma unroll
-                for (int c = 0; c < C; c++) {
-                    const uint32_t left = gf_channel_word<C>(group[0], c),
-                                   own = gf_channel_word<C>(group[1], c),
-                                   right = gf_channel_word<C>(group[2], c);
+            for (int pair = 0; pair < BLOCKS / 2; pair++) {
+                const uint4 taps = *reinterpret_cast<const uint4 *>(shared->taps[j][pair][lane]);
 #pragma unroll
-                    for (int p = 0; p < 4; p++)
-                        sums[u][c][p] = a.start;
-#pragma unroll
-                    for (int k = 0; k < SIDE; k++) // of output row first + u - k
-                        convolve_bytes_add<SIDE>(a.taps[k], left, own, right,
-                                                 sums[(u - k + SIDE) % SIDE][c]);
+                for (int m = 0; m < GROUPS; m++) {
+                    integer_multiply(sum[m][0], b[m + 2 * pair], taps.x, taps.y);
+                    integer_multiply(sum[m][1], b[m + 1 + 2 * pair], taps.z, taps.w);
                 }
-                const int done = first + u - (SIDE - 1);
-                if (done >= 0 && skipped + r0 + done < a.all.out.rows)
-                    convolve_bytes_store<C>(a, sums[(u + 1) % SIDE],
-                                            tile[r0 + done + SIDE / 2] + (lane + 1) * C,
-                                            out + done * a.all.out.stride, a.all.width - x);
             }
+        }
+        before = here;
+#pragma unroll
+        for (int i = 0; i < GROUPS * 4; i++) {
+            const int m = i / 4, half = i / 2 % 2, down = i % 2;
+            to_out[8 * (8 * down * OUT + m) + 4 * half] = static_cast<uint16_t>(
+                integer_results(a, sum[m][half][2 * down], sum[m][half][2 * down + 1]));
+        }
+        __syncwarp();
+        const int done = 16 * (step - 1); // output rows
+        if (done <= plain) {
+            const uint4 *from = out + lane / GROUPS * OUT + lane % GROUPS;
+#pragma unroll
+            for (int i = 0; i < GROUPS / 2; i++)
+                *reinterpret_cast<uint4 *>(to + i * (32 / GROUPS) * a.out_stride) =
+                    from[i * (32 / GROUPS) * OUT];
+        } else {
+            gf_march_store_edge<GROUPS>(a, out, y0 + done, rows - done < 16 ? rows - done : 16,
+                                        begin);
+        }
+        to += 16 * a.out_stride;
+        __syncwarp();
     }
+    __pipeline_wait_prior(0);
+}
+
+// Compute a convolution of u8 with taps of one byte.
+// Grid: resident blocks at most. Block: 128 threads. Shares of the work, tiles of 256 bytes, stages
+// and stores are those of separable_fixed. A warp computes 16 rows x 64 bytes in a step, from two
+// stages. Reads each sample 1 + 2 * HALO / 16 times, mostly from the L2 cache, and writes it once.
+// Shared memory: 35 KB at most. Registers: 128 at most (sm_90).
+template <int BLOCKS>
+__global__ void __launch_bounds__(integer_policy<BLOCKS>::THREADS, integer_policy<BLOCKS>::RESIDENT)
+    convolve_integer(const __grid_constant__ integer_args a) {
+    extern __shared__ uint4 memory[];
+    integer_shared<BLOCKS> *shared = reinterpret_cast<integer_shared<BLOCKS> *>(memory);
+    integer_set_taps(a, shared);
+    gf_wait_for_stream();
+    gf_march_each(a, integer_policy<BLOCKS>::UNITS, [&](int64_t left, int64_t first, int64_t stop) {
+        integer_tile(a, shared, left, first, stop);
+    });
+}
+
+// Set the taps, and the division: of a sum N, the kernel computes (N + scale / 2 + bias * scale) /
+// scale - bias in integers from 0 to 2^31. Returns false if a tap does not fit in a byte.
+static bool integer_set(const gf_convolve_plan *plan, integer_args *a) {
+    const int sign = plan->scale < 0 ? -1 : 1, scale = sign * static_cast<int>(plan->scale);
+    int bound = sign * static_cast<int>(plan->offset * plan->scale);
+    a->width = static_cast<int>(plan->width);
+    a->height = static_cast<int>(plan->height);
+    a->start = bound;
+    bound = abs(bound);
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const gf_convolve_tap &tap = plan->taps[i];
+        const int k = sign * static_cast<int>(tap.weight);
+        if (abs(k) > 127)
+            return false;
+        a->taps[tap.y + a->height / 2][tap.x + a->width / 2] = static_cast<int8_t>(k);
+        bound += 255 * abs(k);
+    }
+    a->scale = static_cast<uint32_t>(scale);
+    if (scale == 1)
+        return true;
+    a->bias = (bound / scale + 2) / 2 * 2; // even: quotients keep their parity
+    a->start += scale / 2 + a->bias * scale;
+    a->by = gf_divider_of(a->scale);
+    return true;
+}
+
+template <int BLOCKS>
+static void integer_launch(integer_args a, const gf_convolve_plan *plan, const gf_strip *strip,
+                           gf_queue *queue) {
+    typedef integer_policy<BLOCKS> Policy;
+    gf_march_set(&a, &plan->head, strip, plan->edge, Policy::UNITS);
+    const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Policy::RESIDENT;
+    gf_launch_kernel(convolve_integer<BLOCKS>, dim3(gf_blocks(a.steps, Policy::MIN_STEPS, wave)),
+                     Policy::THREADS, sizeof(integer_shared<BLOCKS>), queue, a);
+}
+
+// Queue convolve_integer. Returns false if it does not support the plan.
+static bool integer_try(const gf_convolve_plan *plan, const gf_strip *strip, gf_queue *queue) {
+    const uint32_t reach = plan->width / 2 * plan->head.in.channels; // bytes
+    integer_args a = {};
+    if (plan->head.in.type != GF_U8 || plan->form != GF_CONVOLVE_SINGLE || reach > 24 ||
+        gf_code_version(reinterpret_cast<const void *>(convolve_integer<2>)) < 80 ||
+        !integer_set(plan, &a))
+        return false;
+    if (reach <= 8)
+        integer_launch<2>(a, plan, strip, queue);
+    else
+        integer_launch<4>(a, plan, strip, queue);
+    return true;
 }
 
 // ---- launch -------------------------------------------------------------------------------------
-
-// Set the arguments of convolve_bytes. Return the side of the square that contains the taps, 3 or
-// 5; 0: the kernel cannot compute the strip.
-static int convolve_bytes_set(const gf_convolve_plan *plan, convolve_bytes_args *a) {
-    const gf_rows &in = a->all.in, &out = a->all.out;
-    const uintptr_t address = reinterpret_cast<uintptr_t>(in.data) | in.stride |
-                              reinterpret_cast<uintptr_t>(out.data) | out.stride;
-    double bound = fabs(plan->offset * plan->scale), sum = 0;
-    int radius = 1;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const gf_convolve_tap &tap = plan->taps[i];
-        radius = std::max({radius, abs(tap.x), abs(tap.y)});
-        if (fabs(tap.weight) > 127)
-            return 0;
-        bound += 255 * fabs(tap.weight);
-        sum += tap.weight;
-    }
-    if (plan->head.in.type != GF_U8 || plan->form != GF_CONVOLVE_SINGLE || address % 4 != 0 ||
-        radius > 2 || bound >= 4194304) // 2^22
-        return 0;
-    a->start = static_cast<int>(plan->offset * plan->scale + 128 * sum);
-    a->scale = static_cast<float>(plan->scale);
-    a->inverse = 1 / a->scale;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const gf_convolve_tap &tap = plan->taps[i];
-        const uint32_t k = static_cast<uint8_t>(static_cast<int8_t>(tap.weight));
-        uint32_t *row = a->taps[tap.y + radius];
-        const int x = tap.x + radius;
-        if (radius == 1) {
-            row[0] |= k << 8 * x;
-            row[1] |= k << 8 * (x + 1);
-        } else {
-            row[x < 4 ? 0 : 1] |= k << 8 * (x < 4 ? x : 2);
-            row[x < 3 ? 2 : 3] |= k << 8 * (x < 3 ? x + 1 : x - 1);
-        }
-    }
-    return 2 * radius + 1;
-}
 
 static unsigned convolve_grid(convolve_args *a, uint64_t pixels, uint64_t rows) {
     a->tiles_per_row = gf_divide_up(static_cast<uint64_t>(a->width), pixels);
@@ -362,43 +421,35 @@ static void convolve_launch_tiles(convolve_args a, gf_queue *queue) {
 
 static void convolve_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_convolve_plan *plan = reinterpret_cast<const gf_convolve_plan *>(head);
-    convolve_bytes_args a = {};
-    a.all.in = strip->in[0];
-    a.all.out = strip->out;
-    a.all.width = static_cast<int64_t>(head->in.width);
-    a.all.height = static_cast<int64_t>(head->in.height);
-    a.all.channels = head->in.channels;
-    a.all.alpha = gf_has_alpha(&head->in);
-    a.all.edge = plan->edge;
-    a.all.kernel_width = static_cast<int32_t>(plan->width);
-    a.all.kernel_height = static_cast<int32_t>(plan->height);
-    a.all.count = plan->count;
-    a.all.taps = static_cast<const gf_convolve_tap *>(strip->constants);
-    a.all.divisor = static_cast<float>(plan->scale);
-    if (plan->form == GF_CONVOLVE_REAL) {
-        a.all.first = plan->count > 0 ? -0.0f : 0.0f; // fma(k, v, -0) is fl(k * v)
-        a.all.offset = static_cast<float>(plan->offset);
-    } else {
-        a.all.scale = static_cast<int64_t>(plan->scale);
-        a.all.start = static_cast<int64_t>(plan->offset) * a.all.scale;
-        a.all.first = static_cast<float>(a.all.start);
-    }
-    const int side = convolve_bytes_set(plan, &a);
-    if (side > 0) {
-        typedef convolve_bytes_policy Policy;
-        const unsigned grid = convolve_grid(&a.all, Policy::PIXELS, Policy::WARPS * Policy::ROWS);
-        gf_channels{head->in.channels}([&](auto c) {
-            gf_launch_kernel(side == 3 ? convolve_bytes<3, c> : convolve_bytes<5, c>, grid,
-                             32 * Policy::WARPS, 0, queue, a);
-        });
+    convolve_args a = {};
+    if (integer_try(plan, strip, queue))
         return;
+    a.in = strip->in[0];
+    a.out = strip->out;
+    a.width = static_cast<int64_t>(head->in.width);
+    a.height = static_cast<int64_t>(head->in.height);
+    a.channels = head->in.channels;
+    a.alpha = gf_has_alpha(&head->in);
+    a.edge = plan->edge;
+    a.kernel_width = static_cast<int32_t>(plan->width);
+    a.kernel_height = static_cast<int32_t>(plan->height);
+    a.count = plan->count;
+    a.taps = static_cast<const gf_convolve_tap *>(strip->constants);
+    a.divisor = static_cast<float>(plan->scale);
+    if (plan->form == GF_CONVOLVE_REAL) {
+        a.first = plan->count > 0 ? -0.0f : 0.0f; // fma(k, v, -0) is fl(k * v)
+        a.offset = static_cast<float>(plan->offset);
+    } else {
+        a.scale = static_cast<int64_t>(plan->scale);
+        a.start = static_cast<int64_t>(plan->offset) * a.scale;
+        a.first = static_cast<float>(a.start);
     }
     gf_for_type(head->in.type, [&](auto sample) {
         typedef decltype(sample) T;
         if (plan->form == GF_CONVOLVE_REAL || plan->form == GF_CONVOLVE_SINGLE)
-            convolve_launch_tiles<T, false>(a.all, queue);
+            convolve_launch_tiles<T, false>(a, queue);
         else if constexpr (sizeof(T) < sizeof(float))
-            convolve_launch_tiles<T, true>(a.all, queue);
+            convolve_launch_tiles<T, true>(a, queue);
     });
 }
 
