@@ -31,6 +31,9 @@ typedef struct gf_cut {
     uint64_t in_rows, out_rows;   /* maximum rows of one strip */
     size_t in_stride, out_stride; /* bytes, multiples of GF_ROW_ALIGN; 0 without an output image */
     uint32_t slots;
+    /* Images in memory that contain the input and output rows of strips; data NULL: they are in the
+     * ring and in the slots. The ring of such inputs is empty. */
+    gf_rows in[2], out;
     uint64_t ring_rows; /* most rows that `slots` strips, from a multiple of that number, need */
 } gf_cut;
 
@@ -44,6 +47,7 @@ typedef struct gf_strip_request {
     uint64_t max;     /* maximum bytes of all strips when raised */
     uint64_t extra;   /* bytes allocated in addition to the strips */
     uint32_t slots;   /* number of slots */
+    bool in_memory;   /* strips may be parts of images in memory: no alignment is needed */
     bool fits_source; /* fit the strips to the rows that the source decodes together */
     uint32_t pieces;  /* maximum payloads per strip, before gf_payload_pieces limits them */
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */

@@ -117,6 +117,7 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
                               /* Without threads, nothing overlaps. A strip that shares rows with
                                * the next one keeps its slot until both are computed. */
                               .slots = cpu->unthreaded ? 1 : slots + !gf_map_one_to_one(plan),
+                              .in_memory = true,
                               .fits_source = true,
                               .pieces = cpu->threads,
                               .golden_parts = plan->golden_only ? cpu->threads : 0,

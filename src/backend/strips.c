@@ -54,15 +54,21 @@ void gf_locate_strip(const gf_cut *job, uint64_t k, gf_slot *slot) {
     const gf_range out = strips_rows(job, k), in = strips_needs(job, k);
     const uint64_t at = in.first - strips_ring_start(job, k);
     slot->out = (gf_rows){slot->out_buffer, job->out_stride, out.first, out.end - out.first};
+    if (job->out.data)
+        slot->out = gf_rows_part(&job->out, out.first, out.end - out.first);
     for (uint32_t i = 0; i < job->plan->inputs; i++)
-        slot->in[i] = (gf_rows){slot->ring + (i * job->ring_rows + at) * job->in_stride,
-                                job->in_stride, in.first, in.end - in.first};
+        slot->in[i] = job->in[i].data
+                          ? gf_rows_part(&job->in[i], in.first, in.end - in.first)
+                          : (gf_rows){slot->ring + (i * job->ring_rows + at) * job->in_stride,
+                                      job->in_stride, in.first, in.end - in.first};
 }
 
 uint64_t gf_strips_before(const gf_cut *job, uint64_t k) {
     const uint64_t slots = job->slots, start = k - k % slots;
     if (k < slots)
         return 0;
+    if (job->in[0].data)
+        return k - slots + 1;
     /* The strip in this slot and, if the ring was started again since, those at strip k's place. */
     uint64_t before = k - slots + 1;
     const uint64_t last = strips_ring_start(job, k - slots), now = strips_ring_start(job, k);
@@ -101,7 +107,8 @@ gf_status gf_slots_alloc(const gf_cut *job, uint32_t payload_pieces, gf_slot *sl
     if (!ring)
         return gf_fail_memory(error, "strips", ring_bytes,
                               "the ring; use a smaller --rows-per-strip");
-    const size_t out_bytes = gf_cut_out_bytes(job);
+    const size_t out_rows = job->out.data ? 0 : (size_t)job->out_rows * job->out_stride;
+    const size_t out_bytes = out_rows + (size_t)job->out_rows * job->plan->record;
     const size_t payload_bytes = gf_payload_stride(job, payload_pieces);
     for (uint32_t i = 0; i < job->slots; i++) {
         slots[i].ring = ring;
@@ -116,7 +123,7 @@ gf_status gf_slots_alloc(const gf_cut *job, uint32_t payload_pieces, gf_slot *sl
             return gf_fail_memory(error, "strips", out_bytes + payload_pieces * payload_bytes,
                                   "one strip; use a smaller --rows-per-strip");
         }
-        slots[i].records = slots[i].out_buffer + job->out_rows * job->out_stride;
+        slots[i].records = slots[i].out_buffer + out_rows;
     }
     return GF_OK;
 }

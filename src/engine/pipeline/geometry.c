@@ -2,13 +2,15 @@
 #include "engine/pipeline/pipeline.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/result.h"
 
 /* Return the bytes of the output of a strip with up to `pieces` payloads. 128 bits suffice. */
 static gf_u128 geometry_out_bytes(const gf_cut *job, uint32_t pieces) {
-    const gf_u128 rows = (gf_u128)job->out_rows * (job->out_stride + job->plan->record);
+    const size_t row = (job->out.data ? 0 : job->out_stride) + job->plan->record;
+    const gf_u128 rows = (gf_u128)job->out_rows * row;
     if (!job->plan->has_payload)
         return rows;
     pieces = gf_payload_pieces(job, pieces);
@@ -44,7 +46,7 @@ static void geometry_set(gf_cut *job, uint64_t rows, uint32_t slots) {
     job->out_rows = gf_min(rows, all.end - all.first);
     job->in_rows = gf_map_span(job->plan, all, job->out_rows);
     job->slots = slots;
-    job->ring_rows = gf_map_span(job->plan, all, slots * job->out_rows);
+    job->ring_rows = job->in[0].data ? 0 : gf_map_span(job->plan, all, slots * job->out_rows);
 }
 
 /* Raise the strip height for the halo: two strips read, and partly compute, the rows of a halo, so
@@ -94,14 +96,23 @@ static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
         geometry_set(job, rows, job->slots);
 }
 
+/* Rows of strips in memory, in halos: they need no memory of their own. */
+#define MEMORY_HALOS 16
+
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error) {
     const gf_plan *plan = job->plan;
     gf_strip_request request = job->on.backend->request(job->on.state, plan);
+    if (job->in[0].data && request.in_memory)
+        request.halos = MEMORY_HALOS;
     *out = (gf_cut){.plan = plan,
                     .first = job->first,
                     .end = job->end,
                     .in_stride = gf_align(gf_row_bytes(&plan->in)),
                     .out_stride = plan->out.width ? gf_align(gf_row_bytes(&plan->out)) : 0};
+    if (request.in_memory) {
+        memcpy(out->in, job->in, sizeof out->in);
+        out->out = job->out;
+    }
     const uint64_t rows =
         request.whole_image ? gf_plan_rows(plan)
         : job->rows_per_strip

@@ -122,6 +122,14 @@ gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_form
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+bool gf_inputs_in_memory(const gf_inputs *inputs, const gf_plan *plan, gf_rows rows[2]) {
+    bool all = !inputs->left_out;
+    for (uint32_t i = 0; i < inputs->count && all; i++)
+        all = gf_format_equal(&inputs->sources[i]->format, &plan->in) &&
+              gf_memory_source_rows(inputs->sources[i], &rows[i]);
+    return all;
+}
+
 gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows to[2], gf_range rows, gf_error *error) {
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < inputs->count && !status; i++) {

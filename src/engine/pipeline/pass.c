@@ -119,7 +119,14 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
                            .rows_together = second ? 0 : source->rows_together,
                            .groups = source->groups,
                            .max_memory = pass->memory - gf_inputs_memory(inputs),
-                           .unthreaded = engine->options.unthreaded};
+                           .unthreaded = engine->options.unthreaded,
+                           .sink = job->sink};
+    gf_rows rows[2] = {{0}};
+    if (gf_inputs_in_memory(inputs, job->plan, rows)) {
+        memcpy(job->in, rows, sizeof rows);
+        if (job->sink && !gf_memory_sink_rows(job->sink, &job->plan->out, &job->out))
+            job->out.data = NULL;
+    }
     const gf_workload work = {
         .plan = job->plan,
         .codec = {.decode = source->cost + (second ? second->cost : 0),

@@ -86,6 +86,9 @@ gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows to[2], gf_error *e
 void gf_inputs_cancel(gf_inputs *inputs);
 /* Finish all sources, after the last row. */
 gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error);
+/* Store views of the images if all inputs are in memory as the filter reads them, one image each;
+ * else return false. */
+bool gf_inputs_in_memory(const gf_inputs *inputs, const gf_plan *plan, gf_rows rows[2]);
 /* Return the bytes of --max-memory in use by the sources. */
 uint64_t gf_inputs_memory(const gf_inputs *inputs);
 /* Return the remarks about the inputs; those about one of two name it. */
@@ -114,6 +117,10 @@ typedef struct gf_stream_job {
     uint32_t groups;         /* of the source */
     uint64_t max_memory;     /* maximum bytes of all strips */
     bool unthreaded;         /* read and consume alternately in the calling thread */
+    gf_sink *sink;           /* receives the image from the consumer; NULL: none */
+    /* Inputs and output, if they are in memory as the filter reads and writes them; else data is
+     * NULL. Set by the pass. */
+    gf_rows in[2], out;
 } gf_stream_job;
 
 /* Point at which a stream failed. */
@@ -168,7 +175,8 @@ gf_consumer *gf_verifier_consumer(gf_verifier *verifier);
 typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
-    /* The caller sets plan, first and end. The others are those of the backend that computes. */
+    /* The caller sets plan, first, end and sink. The others are those of the backend that computes.
+     */
     gf_stream_job job;
     gf_consumer *consumer;
     uint64_t images;         /* expected number of similar images, with this one; 0: one */

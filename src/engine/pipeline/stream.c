@@ -78,6 +78,8 @@ static bool stream_check(gf_stream *stream, gf_status status, bool by_backend,
 static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
     const gf_cut *geometry = &stream->geometry;
     gf_locate_strip(geometry, k, slot);
+    if (geometry->in[0].data)
+        return GF_OK;
     gf_range rows = {slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows};
     gf_slot previous = *slot;
     if (k > 0)

@@ -153,7 +153,7 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
     gf_delivery_init(delivery);
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
-                     .job = {.plan = delivery->plan},
+                     .job = {.plan = delivery->plan, .sink = delivery->sink},
                      .consumer = &delivery->base,
                      .images = task->images,
                      .memory = task->memory,

@@ -61,8 +61,8 @@ typedef struct memory_source {
 typedef struct memory_sink {
     gf_sink base;
     const gf_out_pixels *images;
-    size_t row_bytes;
-    uint64_t y, height;
+    gf_format format; /* of each image */
+    uint64_t count, y;
 } memory_sink;
 
 static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -142,14 +142,33 @@ bool gf_memory_source_is(const gf_source *source) {
     return source->ops == &memory_ops;
 }
 
+/* Store a view of an image, if its samples are aligned. */
+static bool memory_rows(void *data, size_t stride, const gf_format *format, gf_rows *rows) {
+    const size_t sample = gf_type_bytes(format->type);
+    *rows = (gf_rows){data, stride, 0, format->height};
+    return (uintptr_t)data % sample == 0 && stride % sample == 0;
+}
+
+bool gf_memory_source_rows(const gf_source *base, gf_rows *rows) {
+    const memory_source *source = (const memory_source *)base;
+    if (base->ops != &memory_ops || source->height != base->format.height)
+        return false;
+    /* The view of an input is not written to. */
+    return memory_rows((void *)(uintptr_t)source->images->data, source->images->stride,
+                       &base->format, rows);
+}
+
 static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                               gf_error *error) {
     (void)error;
     memory_sink *sink = (memory_sink *)base;
     for (uint64_t i = 0; i < rows; i++, sink->y++) {
-        const gf_out_pixels *image = &sink->images[sink->y / sink->height];
-        memcpy((unsigned char *)image->data + sink->y % sink->height * image->stride,
-               (const unsigned char *)src + i * stride, sink->row_bytes);
+        const unsigned char *from = (const unsigned char *)src + i * stride;
+        const gf_out_pixels *image = &sink->images[sink->y / sink->format.height];
+        unsigned char *to =
+            (unsigned char *)image->data + sink->y % sink->format.height * image->stride;
+        if (to != from)
+            memcpy(to, from, gf_row_bytes(&sink->format));
     }
     return GF_OK;
 }
@@ -163,9 +182,17 @@ static void memory_sink_close(gf_sink *base) {
     free(base);
 }
 
+static const gf_sink_ops memory_sink_ops = {memory_write, memory_finish, memory_sink_close};
+
+bool gf_memory_sink_rows(const gf_sink *base, const gf_format *format, gf_rows *rows) {
+    const memory_sink *sink = (const memory_sink *)base;
+    return base->ops == &memory_sink_ops && sink->count == 1 &&
+           gf_format_equal(&sink->format, format) &&
+           memory_rows(sink->images->data, sink->images->stride, format, rows);
+}
+
 gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
                          gf_sink **sink, gf_error *error) {
-    static const gf_sink_ops ops = {memory_write, memory_finish, memory_sink_close};
     gf_status status = gf_format_check(format, "memory", error);
     *sink = NULL;
     for (uint64_t i = 0; i < count && !status; i++)
@@ -173,12 +200,12 @@ gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_p
                                  (gf_pixels){images[i].data, images[i].stride}, error);
     if (status)
         return status;
-    memory_sink *new = gf_sink_new(sizeof *new, &ops, NULL, error);
+    memory_sink *new = gf_sink_new(sizeof *new, &memory_sink_ops, NULL, error);
     if (!new)
         return GF_FAILED;
     new->images = images;
-    new->row_bytes = gf_row_bytes(format);
-    new->height = format->height;
+    new->format = *format;
+    new->count = count;
     *sink = &new->base;
     return GF_OK;
 }

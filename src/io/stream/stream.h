@@ -143,6 +143,12 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
                            gf_source **source, gf_error *error);
 /* Transfer ownership of the rows to a memory source. Its close calls release(data). */
 void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
+/* Store a view of the rows of a memory source with one image whose samples are aligned; return
+ * false for another source. */
+bool gf_memory_source_rows(const gf_source *source, gf_rows *rows);
+/* The same for a memory sink, if its image has this format. Rows that are in place are not copied.
+ */
+bool gf_memory_sink_rows(const gf_sink *sink, const gf_format *format, gf_rows *rows);
 /* Return true for a memory source. */
 bool gf_memory_source_is(const gf_source *source);
 
