@@ -55,6 +55,32 @@ static void add_smooth(std::vector<BenchRow> &rows) {
             add(rows, "smooth", "", type, 1, width, BENCH_PHOTO, 0);
 }
 
+static void add_windows(std::vector<BenchRow> &rows) {
+    static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
+    static const struct {
+        const char *text;
+        double goals[3][2]; // of grey and RGB
+    } gaussian[] = {
+        {"", {{0.55, 0.60}, {0.75, 0.75}, {0.90, 0.85}}},
+        {"sigma=2", {{0.35, 0.35}, {0.50, 0.50}, {0.65, 0.65}}},
+        {"sigma=5", {{0.25, 0.25}, {0, 0}, {0, 0}}},
+    };
+    for (const auto &one : gaussian)
+        for (int t = 0; t < 3; t++)
+            for (uint32_t c = 1; c <= 4; c++)
+                add(rows, "gaussian", one.text, types[t], c, WIDTH, BENCH_PHOTO,
+                    c % 2 == 0 ? 0 : one.goals[t][c / 2]);
+    for (const char *text : {"radius=2", "radius=7"})
+        for (uint32_t c = 1; c <= 3; c += 2)
+            add(rows, "box", text, GF_U8, c, WIDTH, BENCH_PHOTO, 0.60);
+    add(rows, "box", "radius=2", GF_F32, 3, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "sharpen", "", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
+    for (uint32_t c = 1; c <= 3; c += 2)
+        add(rows, "convolve", "kernel=0,-1,0,-1,5,-1,0,-1,0", GF_U8, c, WIDTH, BENCH_PHOTO, 0.60);
+    add(rows, "convolve", "kernel=1,4,6,4,1,4,16,24,16,4,6,24,36,24,6,4,16,24,16,4,1,4,6,4,1",
+        GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
+}
+
 static void add_sums(std::vector<BenchRow> &rows) {
     static const uint64_t widths[] = {512, WIDTH, 32768};
     for (uint64_t width : widths)
@@ -97,6 +123,7 @@ static void add_hist(std::vector<BenchRow> &rows) {
 std::vector<BenchRow> bench_rows() {
     std::vector<BenchRow> rows;
     add_smooth(rows);
+    add_windows(rows);
     add_sums(rows);
     add_hist(rows);
     add(rows, "dot", "", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0.95);
