@@ -90,6 +90,7 @@ static gf_strip_request faulty_request(const void *state, const gf_plan *plan) {
     gf_strip_request request = gf_backend_cpu.request(((const faulty *)state)->cpu, plan);
     request.bytes = expected.rows * plan->inputs * gf_align(gf_row_bytes(&plan->in));
     request.halos = 0;
+    request.in_memory = false; /* corrupted input must not be that of the caller */
     return request;
 }
 

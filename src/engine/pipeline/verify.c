@@ -140,6 +140,7 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     const gf_strip actual = gf_slot_strip(job->plan, verifier->slot);
     gf_strip golden = actual; /* with golden's buffers as output */
     golden.out.data = verifier->rows;
+    golden.out.stride = job->out_stride;
     golden.records = verifier->rows + job->out_rows * job->out_stride;
     golden.state = verifier->states + task * verifier->state_bytes;
     if (job->plan->has_payload)
