@@ -147,7 +147,7 @@ typedef enum gf_param_type {
     GF_PARAM_TEXT,   /* any text */
     GF_PARAM_IMAGE,  /* path of an image that the filter draws in addition to its result */
     GF_PARAM_SAMPLES, /* path of the file that receives the extracted samples */
-    GF_PARAM_PAIR,    /* one binary64 number in [min, max], or two as X,Y, one of which may be 0 */
+    GF_PARAM_PAIR,    /* one binary64 number in [min, max], or two as X,Y: one may be 0 */
     GF_PARAM_INT_PAIR /* the same with integers */
 } gf_param_type;
 

@@ -163,7 +163,7 @@ struct integer_args : gf_march {
     int width, height; // of the kernel
     int start;         // first value of a sum
     // Division of sums of at least 0 by `scale`, unless it is 1; `bias` is subtracted from the
-    // quotient. Of an even scale, sums without a remainder are midpoints.
+    // quotient. If the scale is even, sums without a remainder are midpoints.
     uint32_t scale;
     int bias;
     gf_divider by;

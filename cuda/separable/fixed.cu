@@ -1,7 +1,7 @@
 // Separable filters of u8 in fixed point on tensor cores: both axes in one kernel, separable_fixed.
 //
-// Both passes are products of byte matrices. A band matrix holds the taps of 16 outputs. Taps and
-// the values between the passes have 16 bits, and are two matrices of bytes each: high and low.
+// Both passes are products of byte matrices. A Toeplitz matrix holds the taps of 16 outputs. Taps
+// and the values between the passes have 16 bits, and are two matrices of bytes each: high and low.
 //
 //     x   16 columns x 8 rows = sum over 16 KX bytes of taps (16 x 16 KX) * samples (16 KX x 8)
 //     y   16 rows x 8 columns = sum over 16 KB rows of taps (16 x 16 KB) * values (16 KB x 8)
@@ -74,7 +74,7 @@ GF_DEVICE void fixed_product(uint32_t (&sum)[4], const uint32_t (&from)[4],
 
 // ---- taps ---------------------------------------------------------------------------------------
 
-// The taps of a lane: of two rows of a band matrix, 4 adjacent bytes per block of 16.
+// The taps of a lane: of two rows of a Toeplitz matrix, 4 adjacent bytes per block of 16.
 template <int BLOCKS> struct fixed_taps { uint32_t high[BLOCKS][2], low[BLOCKS][2]; };
 
 // Return the tap at a distance, in bytes along x or in rows along y.

@@ -67,8 +67,8 @@ template <typename Shape> struct gf_window_tile {
     int64_t left, top, bottom; // first sample of the tile in a row; first and last row to load
     int first, before;         // the first sample before the row that is needed, and their number
     int after, all; // the first sample after the row, and the number of all that are outside
-    // Of a tile with samples outside the row: for each sample, the index in the tile of the one
-    // whose value it has; OUTSIDE: the constant.
+    // If samples are outside the row: for each sample, the index in the tile of the one whose
+    // value it has; OUTSIDE: the constant.
     int at[Shape::SAMPLES];
 };
 

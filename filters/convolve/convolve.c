@@ -251,8 +251,8 @@ const gf_filter gf_convolve_filter = {
             .operands = "IN OUT",
             .details =
                 "Each sample becomes a weighted sum of its neighbours. The kernel gives the\n"
-                "weights, at most 15 x 15. Its middle, rounded down, lies on the sample. It is\n"
-                "not turned: as in vips conv and cv2.filter2D, this is a correlation.\n"
+                "weights, at most 15 x 15. Its middle, rounded down, is placed on the sample. It\n"
+                "is not turned: as in vips conv and cv2.filter2D, this is a correlation.\n"
                 "\n"
                 "A kernel with a blank or a comma is a list: the numbers of a square kernel with\n"
                 "an odd side, row by row. Otherwise it is a file in the matrix format of vips:\n"

@@ -238,7 +238,7 @@ static unsigned char *separable_ring_row(const gf_separable_part *part, uint64_t
     return part->ring + (size_t)i * part->layout.row;
 }
 
-/* Return the rows from y on, as many as a group has and not beyond row e. */
+/* Return the group of rows that starts at y and does not extend beyond row e. */
 static gf_separable_group separable_group(const gf_separable_part *part, uint64_t y, uint64_t e,
                                           const void *const *window) {
     const unsigned char *in = separable_samples(part, part->in, y, part->x);
