@@ -25,7 +25,12 @@ typedef enum gf_smooth_axis { GF_SMOOTH_X, GF_SMOOTH_Y, GF_SMOOTH_XY } gf_smooth
  * The value, computed in binary32 or better, differs from the result of the chain by less than
  * tie_margin, which bounds the rounding errors of both. Both therefore round to the same integer,
  * unless the value is a near-tie: less than tie_margin away from the midpoint of two integers. The
- * exact path evaluates the chain for near-ties. Both are stored as 255 above 255.5 + tie_margin. */
+ * exact path evaluates the chain for near-ties. Both are stored as 255 above 255.5 + tie_margin.
+ *
+ * The same holds for both axes together (--axis xy), inside both signals:
+ *
+ *   TAPS  value = xy_scale * T,  T = sum of tap[j] * S[j] for j = 0 .. 2*reach, where S[j] is the
+ *         sum along x above, in row y - reach + j. S < 2^16, T < 2^24 */
 #define GF_SMOOTH_INTEGER_REACH 9 /* up to radius 8 with the smooth stage */
 
 typedef enum gf_smooth_integer_form {
@@ -43,6 +48,8 @@ typedef struct gf_smooth_integer {
     float scale;
     float near, next; /* of the sums, also for TAPS; without the smooth stage, near counts twice */
     float tie_margin;
+    float xy_scale; /* 0: no form for both axes */
+    float xy_tie_margin;
 } gf_smooth_integer;
 
 /* TAPS in fixed point with 8 integer and 24 fraction bits: x = min(T, max) * factor + half. The

@@ -22,6 +22,24 @@ static bool smooth_is_fraction(float w, uint32_t *p, uint32_t *q) {
     return false;
 }
 
+/* Max sum of the taps for both axes: S is below 2^16, and T is exact in binary32. */
+#define MAX_XY_TAPS 256
+
+/* Set the form for both axes, from the exact scale of one. The terms of T are >= 0, and their
+ * weights are products of the weights of both passes: the roundings of both passes add up, as does
+ * the error of the fraction p / q. Along x, the chain is not rounded to integers. xy_scale is
+ * rounded once. The loops add the error of their own operations. */
+static void smooth_set_xy(gf_smooth_integer *integer, double scale) {
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k <= 2 * integer->reach; k++)
+        sum += integer->tap[k];
+    if (sum > MAX_XY_TAPS)
+        return;
+    const double roundings = 2 * (2.0 * integer->radius + 7 + 1) + 1;
+    integer->xy_scale = (float)(scale * scale);
+    integer->xy_tie_margin = (float)(256 * roundings / 16777216 * 1.01);
+}
+
 gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
     gf_smooth_integer integer = {.form = GF_SMOOTH_CHAIN_ONLY};
     const uint32_t radius = plan->radius;
@@ -46,12 +64,14 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
         integer.near = integer.scale / 2;
         for (uint32_t k = 0; k <= 2 * radius; k++)
             integer.tap[k] = 1;
+        smooth_set_xy(&integer, mean);
         return integer;
     }
     const double w = plan->weight, factor = plan->inner_factor;
     if (smooth_is_fraction(plan->weight, &p, &q)) {
         integer.form = GF_SMOOTH_TAPS;
-        integer.scale = (float)(mean * w * factor / q);
+        const double scale = mean * w * factor / q;
+        integer.scale = (float)scale;
         for (uint32_t k = 0; k <= 2 * radius; k++) {
             integer.tap[k] = (uint8_t)(integer.tap[k] + p);         /* mean at i - 1 */
             integer.tap[k + 1] = (uint8_t)(integer.tap[k + 1] + p); /* mean at i */
@@ -59,6 +79,7 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
         }
         integer.near = integer.scale * (float)p;
         integer.next = integer.scale * (float)q;
+        smooth_set_xy(&integer, scale);
         return integer;
     }
     integer.form = GF_SMOOTH_SUMS;

@@ -97,6 +97,44 @@ static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *sample
     }
 }
 
+#define SIDE 20
+
+/* The same for both axes, with an image of SIDE x SIDE samples. Returns whether there is a form. */
+static bool compare_both_axes(const gf_smooth_plan *plan, const uint8_t *samples,
+                              const char *text) {
+    float image[SIDE * SIDE], column[SIDE], work[SIDE];
+    const gf_smooth_integer *by = &plan->integer;
+    const uint64_t reach = by->reach, count = 2 * reach + 1;
+    if (by->xy_scale == 0)
+        return false;
+    for (uint64_t i = 0; i < SIDE * SIDE; i++)
+        image[i] = samples[i];
+    for (uint64_t y = 0; y < SIDE; y++)
+        gf_smooth_golden_chain(plan, image + y * SIDE, work, 0, SIDE, SIDE);
+    for (uint64_t x = reach; x + reach < SIDE; x++) {
+        for (uint64_t y = 0; y < SIDE; y++)
+            column[y] = image[y * SIDE + x];
+        gf_smooth_golden_chain(plan, column, work, 0, SIDE, SIDE);
+        for (uint64_t y = reach; y + reach < SIDE; y++) {
+            uint64_t sum = 0;
+            for (uint64_t j = 0; j < count; j++)
+                for (uint64_t k = 0; k < count; k++)
+                    sum += (uint64_t)by->tap[j] * by->tap[k] *
+                           samples[(y - reach + j) * SIDE + x - reach + k];
+            assert_true(sum < 1 << 24);
+            const double value = (double)by->xy_scale * (double)sum, chain = (double)column[y];
+            const double error = fabs(value - chain) / (double)by->xy_tie_margin;
+            if (value > 256 && chain >= 255.5)
+                continue;
+            largest_error = error > largest_error ? error : largest_error;
+            if (error > 0.75)
+                fail_msg("'%s', both axes: form %.9g, chain %.9g; tie margin %g", text, value,
+                         chain, (double)by->xy_tie_margin);
+        }
+    }
+    return true;
+}
+
 static void random_settings(test_random *random, char *text, size_t size) {
     static const char *const stages[] = {"", " stages=enhance,blur", " stages=blur,smooth",
                                          " stages=smooth", " keep-brightness"};
@@ -178,6 +216,29 @@ static double try_every_sum(const gf_smooth_integer *by, const char *text) {
                      word >> 24);
     }
     return (double)is_tie / (double)tried;
+}
+
+TEST(the_chain_of_both_axes_is_within_the_tie) {
+    const uint64_t rounds = test_rounds(12) * 100;
+    test_random random = {test_environment("GF_TEST_SEED", 20261128)};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    uint64_t forms = 0;
+    largest_error = 0;
+    for (uint64_t round = 0; round < rounds; round++) {
+        char text[128];
+        random_settings(&random, text, sizeof text);
+        gf_smooth_plan plan;
+        assert_true(plan_of(round % 4 ? text : round % 8 ? "" : "keep-brightness", GF_U8, &plan));
+        uint8_t samples[SIDE * SIDE];
+        const uint64_t base = test_below(&random, 256), range = 1 + test_below(&random, 256);
+        for (int i = 0; i < SIDE * SIDE; i++)
+            samples[i] = (uint8_t)(base + test_below(&random, range));
+        forms += compare_both_axes(&plan, samples, text);
+    }
+    assert_true(forms > rounds / 4);
+    print_message("%" PRIu64 " of %" PRIu64 " plans for both axes; largest error %.2f\n", forms,
+                  rounds, largest_error);
 }
 
 TEST(fixed_point_rounds_every_sum) {
