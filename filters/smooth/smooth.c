@@ -102,6 +102,7 @@ static const char *const cases[] = {
 #define COST_TAP_X 0.03
 #define COST_TAP_Y 0.04
 #define COST_TAP_XY 0.2
+#define COST_XY_INTEGER 0.35
 
 #define DEFAULT_GAIN 1.1f
 
@@ -111,6 +112,8 @@ static const char *const cases[] = {
 static double smooth_cost(const gf_smooth_plan *plan) {
     const double taps = 2.0 * plan->radius + 1;
     const double pass = COST_BYTE * (double)gf_type_bytes(plan->head.in.type);
+    if (plan->axis == GF_SMOOTH_XY && plan->integer.xy_scale > 0 && plan->integer.reach <= 3)
+        return COST_XY_INTEGER;
     if (plan->axis == GF_SMOOTH_XY)
         return 2 * pass + COST_TAP_XY * taps;
     if (plan->integer.form != GF_SMOOTH_CHAIN_ONLY)

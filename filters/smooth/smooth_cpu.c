@@ -44,7 +44,7 @@ static float smooth_factor(const gf_smooth_plan *plan, bool first, bool last) {
 #define ROW_SEGMENT_SAMPLES 1536 /* outputs per segment of a row: its two buffers fit in L1 */
 
 /* Max u8 samples that smooth_row_ends processes at once, halo included. */
-#define ENDS_SAMPLES 1024
+#define ENDS_SAMPLES 1536
 
 _Static_assert(ROW_SEGMENT_SAMPLES >= ENDS_SAMPLES, "ends must fit into a segment of a row");
 
@@ -125,24 +125,45 @@ static void smooth_copy_column(const uint8_t *from, size_t from_step, uint8_t *t
             to[c] = from[c];
 }
 
-/* Compute u8 outputs [s, e) of `rows` rows from y on. rows * (e - s + 2 * reach) * channels is at
- * most ENDS_SAMPLES. The rows become lanes, as for columns: a few samples of many rows cost little
- * more than those of one row. */
+/* Compute u8 outputs [s, e) of `rows` rows from y on. With the halo, there are at most
+ * ENDS_SAMPLES. The rows become lanes, as for columns: a few samples of many rows cost little
+ * more than those of one row. Both axes: the results are short signals down the rows. */
 static void smooth_row_ends(const gf_smooth_part *part, uint64_t y, uint64_t rows, uint64_t s,
                             uint64_t e) {
-    const gf_format *format = &part->plan->head.in;
-    const size_t channels = format->channels, lanes = (size_t)rows * channels;
-    const gf_smooth_span span = smooth_span(part->plan, format->width, s, e);
+    const gf_smooth_plan *plan = part->plan;
+    const gf_format *format = &plan->head.in;
+    const size_t channels = format->channels;
+    const gf_smooth_span span = smooth_span(plan, format->width, s, e);
+    gf_smooth_span down = {.load_s = y, .load_e = y + rows};
+    if (plan->axis == GF_SMOOTH_XY)
+        down = smooth_span(plan, format->height, y, y + rows);
+    const size_t lanes = (size_t)(down.load_e - down.load_s) * channels;
     uint8_t samples[ENDS_SAMPLES] = {0};
-    for (uint64_t i = 0; i < rows; i++)
-        smooth_copy_column(gf_row(part->in, y + i) + span.load_s * channels, channels,
+    for (uint64_t i = 0; i < down.load_e - down.load_s; i++)
+        smooth_copy_column(gf_row(part->in, down.load_s + i) + span.load_s * channels, channels,
                            samples + i * channels, lanes, span.load_e - span.load_s, channels);
     part->simd->load(GF_U8, part->loaded, samples, (size_t)(span.load_e - span.load_s) * lanes,
-                     part->plan->gain);
-    smooth_chain_span(part, &span, lanes, samples, GF_U8, (gf_smooth_prefetch){0});
-    for (uint64_t i = 0; i < rows; i++)
-        smooth_copy_column(samples + i * channels, lanes, gf_row(part->out, y + i) + s * channels,
-                           channels, e - s, channels);
+                     plan->gain);
+    if (plan->axis == GF_SMOOTH_XY) {
+        float along[ENDS_SAMPLES];
+        smooth_chain_span(part, &span, lanes, (unsigned char *)along, GF_F32,
+                          (gf_smooth_prefetch){0});
+        for (uint64_t p = 0; p < e - s; p++) {
+            part->simd->load(GF_F32, part->loaded, along + p * lanes, lanes, plan->gain);
+            smooth_chain_span(part, &down, channels, samples + p * rows * channels, GF_U8,
+                              (gf_smooth_prefetch){0});
+        }
+    } else {
+        smooth_chain_span(part, &span, lanes, samples, GF_U8, (gf_smooth_prefetch){0});
+    }
+    for (uint64_t i = 0; i < rows; i++) {
+        uint8_t *dst = gf_row(part->out, y + i) + s * channels;
+        smooth_copy_column(samples + i * channels, (size_t)rows * channels, dst, channels, e - s,
+                           channels);
+        if (part->has_alpha)
+            part->simd->blend(dst, gf_row(part->in, y + i) + s * channels,
+                              (size_t)(e - s) * channels, part->alpha);
+    }
 }
 
 /* ---- chain down columns ---------------------------------------------------------------------- */
@@ -404,13 +425,21 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
 
 #define SEGMENT_SAMPLES 2048
 
-/* Distribute columns over the parts: parts then share no halo rows. */
-static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
+/* Both axes: with more rows per segment of columns, they exceed the TLB. */
+#define XY_ROWS 256
+#define XY_ENDS_ROWS 32 /* rows per call of smooth_row_ends */
+
+_Static_assert((XY_ENDS_ROWS + 2 * 3) * 3 * 3 * GF_MAX_CHANNELS <= ENDS_SAMPLES,
+               "ends of rows must fit");
+
+/* Compute rows [s, e) of pixels [left, right), which are inside the rows with integers along both
+ * axes. */
+static void smooth_column_range(const gf_smooth_part *part, uint64_t left, uint64_t right,
+                                uint64_t s, uint64_t e) {
     const gf_format *format = &part->plan->head.in;
-    const uint64_t segment = SEGMENT_SAMPLES / format->channels;
-    const uint64_t s = part->out->y0, e = s + part->out->rows;
-    const uint64_t right = gf_share(format->width, index + 1, parts);
-    for (uint64_t x = gf_share(format->width, index, parts); x < right; x += segment) {
+    const bool both = part->plan->axis == GF_SMOOTH_XY && part->use_integers;
+    const uint64_t segment = (both ? GF_SMOOTH_XY_MAX : SEGMENT_SAMPLES) / format->channels;
+    for (uint64_t x = left; x < right; x += segment) {
         const uint64_t pixels = smooth_min(segment, right - x), n = pixels * format->channels;
         const bool integers = part->use_integers && n >= MIN_RUN;
         if (!integers)
@@ -428,6 +457,36 @@ static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t 
             smooth_chain_columns(part, x, pixels, in_e, end);
         }
     }
+}
+
+/* Compute rows [s, e) of pixels [left, right) along both axes by integers, and by the chain where
+ * windows are not inside the rows. */
+static void smooth_both_axes(const gf_smooth_part *part, uint64_t left, uint64_t right, uint64_t s,
+                             uint64_t e) {
+    const uint64_t reach = part->plan->integer.reach, width = part->plan->head.in.width;
+    const uint64_t first = smooth_min(right, smooth_max(left, reach));
+    const uint64_t last = smooth_max(first, smooth_min(right, width - reach));
+    for (uint64_t y = s, next; y < e; y = next) {
+        next = smooth_min(e, y + XY_ROWS);
+        smooth_column_range(part, first, last, y, next);
+        for (uint64_t i = y; i < next; i += XY_ENDS_ROWS) {
+            const uint64_t rows = smooth_min(XY_ENDS_ROWS, next - i);
+            if (left < first)
+                smooth_row_ends(part, i, rows, left, first);
+            if (last < right)
+                smooth_row_ends(part, i, rows, last, right);
+        }
+    }
+}
+
+/* Distribute columns over the parts: parts then share no halo rows. */
+static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
+    const gf_smooth_plan *plan = part->plan;
+    const uint64_t s = part->out->y0, width = plan->head.in.width;
+    const bool both = plan->axis == GF_SMOOTH_XY && part->use_integers;
+    (both ? smooth_both_axes : smooth_column_range)(part, gf_share(width, index, parts),
+                                                    gf_share(width, index + 1, parts), s,
+                                                    s + part->out->rows);
 }
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
@@ -460,8 +519,8 @@ void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf
                            .ring = floats + 2 * smooth_segment_floats(plan),
                            .has_alpha = gf_has_alpha(&head->in)};
     /* Without blur the chain has no division and is as fast as integers. */
-    part.use_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
-                        gf_smooth_u8_init(&part.u8, plan, simd, scratch);
+    part.use_integers = plan->radius > 0 && gf_smooth_u8_init(&part.u8, plan, simd, scratch) &&
+                        (plan->axis != GF_SMOOTH_XY || head->in.width > 3 * plan->integer.reach);
     const size_t sample = gf_type_bytes(head->in.type), pixel = smooth_pixel_bytes(plan);
     for (size_t i = 0; i < sizeof part.alpha; i++)
         part.alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;

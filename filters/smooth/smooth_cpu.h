@@ -27,6 +27,8 @@ typedef struct gf_smooth_prefetch {
 /* Max and min number of outputs per call. The min is a vector of the widest level. */
 #define GF_SMOOTH_U8_MAX 4096
 #define GF_SMOOTH_U8_MIN 64
+/* Max number of outputs per row for both axes: the sums of seven rows fit in L1. */
+#define GF_SMOOTH_XY_MAX 1280
 /* Padding in uint16_t. Loops may read and write this much past n in scratch, never in images. */
 #define GF_SMOOTH_U8_PAD 64
 
@@ -40,7 +42,8 @@ typedef struct gf_smooth_ties {
  *
  * With a factor, T < 2^14 and T is rounded in 16 bits: value = ((T * factor >> 16) + 16) >> 5, at
  * most 255. It is a near-tie if (int16_t)(T * tie) < tie_below. Without a factor, value = T * scale
- * < 2^15. It is a near-tie if it is less than tie_margin away from the midpoint of two integers. */
+ * < 2^15. It is a near-tie if it is less than tie_margin away from the midpoint of two integers.
+ * For both axes, scale and tie_margin are those of T. */
 typedef struct gf_smooth_seven {
     uint8_t tap[8]; /* 0 after the last tap */
     unsigned last;  /* index of the last sample read from a window; 6 for the portable loop */
@@ -83,6 +86,17 @@ typedef struct gf_smooth_simd {
     bool seven_scales; /* whether `seven` supports plans without a factor */
     void (*seven)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
                   const gf_smooth_seven *seven, gf_smooth_distance distance, gf_smooth_ties *ties);
+    /* Both axes: sums of the taps along a row, in the order that round_xy expects. sums holds n
+     * floats, rounded up to a multiple of GF_SMOOTH_U8_MIN. prefetch: distance in bytes. */
+    void (*sums_x)(float *sums, const uint8_t *first, size_t step, size_t n,
+                   const gf_smooth_seven *seven, size_t prefetch);
+    /* dst[i] = T * scale, from the sums of seven rows. */
+    void (*round_xy)(uint8_t *dst, const float *const sums[7], size_t n,
+                     const gf_smooth_seven *seven, size_t prefetch, gf_smooth_ties *ties);
+    /* Compute near-ties by the chain. stride: between rows, for both axes and reach <= 3; 0: one
+     * axis. */
+    void (*resolve)(const gf_smooth_plan *plan, uint8_t *dst, const uint8_t *first, ptrdiff_t step,
+                    ptrdiff_t stride, const gf_smooth_ties *ties);
     /* sums[i] = sum of `taps` samples of the window at first + i. sums holds n + (taps - 1) * step
      * values and padding. taps * 255 < 2^16. */
     void (*along)(uint16_t *sums, const uint8_t *first, size_t step, unsigned taps, size_t n);
@@ -134,8 +148,9 @@ bool gf_smooth_u8_init(gf_smooth_u8 *u8, const gf_smooth_plan *plan, const gf_sm
  * are too many near-ties: the chain must then compute all outputs. */
 bool gf_smooth_u8_row(const gf_smooth_u8 *u8, const uint8_t *in, uint8_t *dst, size_t n);
 
-/* Compute rows [s, e) of out down columns, samples [x, x + n) of each row. Returns the first row
- * not computed: e, or a row with too many near-ties. */
+/* Compute rows [s, e) of out down columns or along both axes, samples [x, x + n) of each row.
+ * Returns the first row not computed: e, or a row with too many near-ties. Both axes: n is at most
+ * GF_SMOOTH_XY_MAX. */
 uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *u8, const gf_rows *in, const gf_rows *out,
                               size_t x, size_t n, uint64_t s, uint64_t e);
 

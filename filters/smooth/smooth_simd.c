@@ -170,13 +170,19 @@ static int32_t smooth_fixed_width(float margin) {
 
 /* ---- seven taps ------------------------------------------------------------------------------ */
 
+#define BYTES (4 * VEC_FLOATS) /* samples per iteration */
+
 #if VEC_FLOATS >= 8
 
 #define ZERO ((vec_bits){0})
+#define LOW VEC_OP(set1_epi32)(0xffff)
 
 #if VEC_FLOATS == 16
 static inline bool smooth_any_less(vec_bits x, vec_bits limit) {
     return _mm512_cmplt_epi16_mask(x, limit) != 0;
+}
+static inline bool smooth_any_less_u16(vec_bits x, vec_bits limit) {
+    return _mm512_cmplt_epu16_mask(x, limit) != 0;
 }
 static inline uint64_t smooth_all_less(vec_bits lo, vec_bits hi, vec_bits limit) {
     const vec_bits l = _mm512_movm_epi16(_mm512_cmplt_epi16_mask(lo, limit));
@@ -187,13 +193,14 @@ static inline uint64_t smooth_all_less(vec_bits lo, vec_bits hi, vec_bits limit)
 static inline bool smooth_any_less(vec_bits x, vec_bits limit) {
     return _mm256_movemask_epi8(_mm256_cmpgt_epi16(limit, x)) != 0;
 }
+static inline bool smooth_any_less_u16(vec_bits x, vec_bits limit) {
+    return !_mm256_testc_si256(ZERO, _mm256_subs_epu16(limit, x));
+}
 static inline uint64_t smooth_all_less(vec_bits lo, vec_bits hi, vec_bits limit) {
     const vec_bits l = _mm256_cmpgt_epi16(limit, lo), h = _mm256_cmpgt_epi16(limit, hi);
     return (uint32_t)_mm256_movemask_epi8(_mm256_packs_epi16(l, h));
 }
 #endif
-
-#define BYTES (4 * VEC_FLOATS)
 
 static inline vec_bits smooth_set16(unsigned x) {
     return VEC_OP(set1_epi16)((short)x);
@@ -209,6 +216,32 @@ GF_INLINE vec_bits smooth_sum(const bool high, const vec_bits in[8], const vec_b
         sum = VEC_OP(add_epi16)(sum, VEC_OP(maddubs_epi16)(pairs, taps[k / 2]));
     }
     return sum;
+}
+
+/* Taps in pairs, and the offsets of the samples of a window. */
+typedef struct gf_smooth_window {
+    vec_bits taps[4];
+    ptrdiff_t offsets[7];
+} gf_smooth_window;
+
+GF_INLINE gf_smooth_window smooth_window_of(const gf_smooth_seven *seven, ptrdiff_t step) {
+    gf_smooth_window window;
+    for (int k = 0; k < 4; k++)
+        window.taps[k] = smooth_set16(seven->tap[2 * k] | (unsigned)seven->tap[2 * k + 1] << 8);
+    for (unsigned k = 0; k < 7; k++)
+        window.offsets[k] = (ptrdiff_t)(k < seven->last ? k : seven->last) * step;
+    return window;
+}
+
+/* Compute the sums of the windows from p on. */
+GF_INLINE void smooth_sums(const uint8_t *p, const gf_smooth_window *window, vec_bits *lo,
+                           vec_bits *hi) {
+    vec_bits in[8];
+    _Pragma("GCC unroll 7") for (size_t k = 0; k < 7; k++) in[k] =
+        vec_load_bits(p + window->offsets[k]);
+    in[7] = ZERO;
+    *lo = smooth_sum(false, in, window->taps);
+    *hi = smooth_sum(true, in, window->taps);
 }
 
 GF_INLINE vec_bits smooth_fixed_value(vec_bits x, vec_bits factor) {
@@ -232,8 +265,7 @@ GF_INLINE vec_bits smooth_scaled(vec_bits dwords, const gf_smooth_scaling *scali
 GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_smooth_scaling *scaling, vec_bits *rest) {
     const vec_bits a = smooth_scaled(VEC_OP(unpacklo_epi16)(sums, ZERO), scaling);
     const vec_bits b = smooth_scaled(VEC_OP(unpackhi_epi16)(sums, ZERO), scaling);
-    const vec_bits low = VEC_OP(set1_epi32)(0xffff);
-    *rest = VEC_OP(add_epi16)(VEC_OP(packus_epi32)((a & low), (b & low)), smooth_set16(0x8000));
+    *rest = VEC_OP(add_epi16)(VEC_OP(packus_epi32)((a & LOW), (b & LOW)), smooth_set16(0x8000));
     return VEC_OP(packus_epi32)(VEC_OP(srli_epi32)(a, 16), VEC_OP(srli_epi32)(b, 16));
 }
 
@@ -241,12 +273,7 @@ GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_smooth_scaling *scalin
 GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
                                   size_t to, const gf_smooth_seven *seven, bool in_16_bits,
                                   gf_smooth_distance distance, gf_smooth_ties *ties) {
-    vec_bits taps[4];
-    ptrdiff_t offsets[7];
-    for (int k = 0; k < 4; k++)
-        taps[k] = smooth_set16(seven->tap[2 * k] | (unsigned)seven->tap[2 * k + 1] << 8);
-    for (unsigned k = 0; k < 7; k++)
-        offsets[k] = (ptrdiff_t)(k < seven->last ? k : seven->last) * step;
+    const gf_smooth_window window = smooth_window_of(seven, step);
     const vec_bits factor = smooth_set16(seven->factor), tie = smooth_set16(seven->tie);
     const int width = smooth_fixed_width(seven->tie_margin);
     const gf_smooth_scaling scaling = {vec_set(65536 * seven->scale),
@@ -257,12 +284,8 @@ GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t 
         const uint8_t *p = first + i;
         __builtin_prefetch(p + distance.read);
         __builtin_prefetch(dst + i + distance.write, 1);
-        vec_bits in[8];
-        _Pragma("GCC unroll 7") for (size_t k = 0; k < 7; k++) in[k] =
-            vec_load_bits(p + offsets[k]);
-        in[7] = ZERO;
-        const vec_bits lo = smooth_sum(false, in, taps), hi = smooth_sum(true, in, taps);
-        vec_bits s, t;
+        vec_bits lo, hi, s, t;
+        smooth_sums(p, &window, &lo, &hi);
         if (in_16_bits) {
             vec_store_bits(dst + i, VEC_OP(packus_epi16)(smooth_fixed_value(lo, factor),
                                                          smooth_fixed_value(hi, factor)));
@@ -300,6 +323,47 @@ static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, siz
         smooth_seven_vectors(dst, first, step, n - BYTES, n, seven, distance, ties);
 }
 
+/* Of each half of a block, the even sums are stored before the odd ones. smooth_store_block merges
+ * them. */
+static void smooth_sums_x(float *sums, const uint8_t *first, size_t step, size_t n,
+                          const gf_smooth_seven *seven, size_t prefetch) {
+    const gf_smooth_window window = smooth_window_of(seven, (ptrdiff_t)step);
+    for (size_t i = 0; i < n; i += BYTES) {
+        const uint8_t *p = first + (n - i < BYTES ? n - BYTES : i);
+        __builtin_prefetch(p + prefetch);
+        vec_bits half[2];
+        smooth_sums(p, &window, &half[0], &half[1]);
+        _Pragma("GCC unroll 2") for (size_t j = 0; j < 2; j++) {
+            float *to = sums + i + 2 * j * VEC_FLOATS;
+            vec_store(to, VEC_OP(cvtepi32_ps)(half[j] & LOW));
+            vec_store(to + VEC_FLOATS, VEC_OP(cvtepi32_ps)(VEC_OP(srli_epi32)(half[j], 16)));
+        }
+    }
+}
+
+static inline vec_bits smooth_merge_upper(vec_bits even, vec_bits odd) {
+    return VEC_OP(srli_epi32)(even, 16) | (odd & ~LOW);
+}
+
+/* Return the lower halves of values, or -1 for values above 255, offset for a signed comparison. */
+static inline vec_bits smooth_merge_lower(vec_bits even, vec_bits odd) {
+    const vec_bits lower = (even & LOW) | VEC_OP(slli_epi32)(odd, 16);
+    const vec_bits rest = VEC_OP(sub_epi16)(smooth_set16(255), smooth_merge_upper(even, odd));
+    return (lower | VEC_OP(srai_epi16)(rest, 15)) ^ smooth_set16(0x8000);
+}
+
+/* Store the upper halves of four vectors. Return a bit for each near-tie: a value up to 255 whose
+ * lower half is less than limit. */
+GF_INLINE uint64_t smooth_store_block(uint8_t *dst, const vec_i32 x[4], int32_t limit) {
+    const vec_bits a = (vec_bits)x[0], b = (vec_bits)x[1], c = (vec_bits)x[2], d = (vec_bits)x[3];
+    vec_store_bits(dst, VEC_OP(packus_epi16)(smooth_merge_upper(a, b), smooth_merge_upper(c, d)));
+    const vec_bits least = VEC_OP(min_epu16)(VEC_OP(min_epu16)(a, b), VEC_OP(min_epu16)(c, d));
+    if (__builtin_expect(!smooth_any_less_u16(least, VEC_OP(set1_epi32)(limit)), 1))
+        return 0; /* no upper half is less than 0 */
+    return smooth_all_less(smooth_merge_lower(a, b), smooth_merge_lower(c, d),
+                           smooth_set16((unsigned)(limit - 32768)));
+}
+
 #else
 
 /* Written for auto-vectorisation. */
@@ -332,7 +396,118 @@ static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, p
     }
 }
 
+static void smooth_sums_x(float *restrict sums, const uint8_t *restrict first, size_t step,
+                          size_t n, const gf_smooth_seven *seven, size_t prefetch) {
+    (void)prefetch;
+    for (size_t i = 0; i < n; i += BYTES) {
+        const uint8_t *p = first + (n - i < BYTES ? n - BYTES : i);
+        uint16_t block[BYTES] = {0};
+        for (size_t k = 0; k <= seven->last; k++)
+            for (size_t j = 0; j < BYTES; j++)
+                block[j] = (uint16_t)(block[j] + p[k * step + j] * seven->tap[k]);
+        for (size_t j = 0; j < BYTES; j++)
+            sums[i + j] = block[j];
+    }
+}
+
+GF_INLINE uint64_t smooth_store_block(uint8_t *dst, const vec_i32 x[4], int32_t limit) {
+    uint64_t is_tie = 0;
+    for (size_t j = 0; j < 4; j++) {
+        vec_store_u8_int(dst + j * VEC_FLOATS, x[j] >> 16);
+        is_tie |= (uint64_t)vec_less(x[j] & 0xffff, (vec_i32){0} + limit) << j * VEC_FLOATS;
+    }
+    return is_tie;
+}
+
 #endif
+
+/* T is an exact integer in binary32. Values are in units of 2^-16, plus a half and the tie
+ * margin. */
+static void smooth_round_xy(uint8_t *dst, const float *const sums[7], size_t n,
+                            const gf_smooth_seven *seven, size_t prefetch, gf_smooth_ties *ties) {
+    const int32_t width = smooth_fixed_width(seven->tie_margin);
+    const vec scale = vec_set(65536 * seven->scale), up = vec_set((float)(32768 + width));
+    vec taps[7];
+    for (int k = 0; k < 7; k++)
+        taps[k] = vec_set(seven->tap[k]);
+    for (size_t i = 0; i < n && ties->count <= ties->limit; i += BYTES) {
+        const size_t at = n - i < BYTES ? n - BYTES : i;
+        __builtin_prefetch(dst + at + prefetch, 1);
+        vec_i32 x[4];
+        _Pragma("GCC unroll 4") for (size_t j = 0; j < 4; j++) {
+            vec t = vec_load(sums[0] + i + j * VEC_FLOATS) * taps[0];
+            _Pragma("GCC unroll 6") for (size_t k = 1; k < 7; k++) t =
+                vec_multiply_add(vec_load(sums[k] + i + j * VEC_FLOATS), taps[k], t);
+            x[j] = vec_truncate(vec_multiply_add(t, scale, up));
+        }
+        const uint64_t is_tie = smooth_store_block(dst + at, x, 2 * width);
+        if (__builtin_expect(is_tie != 0, 0))
+            smooth_add_ties(ties, at, is_tie);
+    }
+}
+
+/* Max positions of a window. */
+#define WINDOW (2 * GF_SMOOTH_INTEGER_REACH + 1)
+
+/* Run the blur and smooth stages of docs/numerics.md on windows of taps + means - 1 enhanced
+ * positions, one window per lane. means: 3 with the smooth stage, 1 without. */
+GF_INLINE vec smooth_chain_windows(const gf_smooth_plan *plan, const unsigned taps,
+                                   const unsigned means, const vec *in) {
+    const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
+    const vec w = vec_set(plan->weight);
+    vec mean[3];
+    for (unsigned i = 0; i < means; i++) {
+        vec sum = in[i];
+        for (unsigned k = 1; k < taps; k++)
+            sum += in[i + k];
+        mean[i] = vec_over_odd(sum, divisor, inverse);
+    }
+    return means == 1 ? mean[0]
+                      : ((mean[1] + mean[0]) * w + mean[2]) * w * vec_set(plan->inner_factor);
+}
+
+/* Both axes: the rows of the window are the lanes of the chain along x. */
+GF_INLINE uint8_t smooth_window_result(const gf_smooth_plan *plan, const unsigned taps,
+                                       const unsigned means, const uint8_t *first, ptrdiff_t step,
+                                       const ptrdiff_t stride) {
+    const ptrdiff_t count = (ptrdiff_t)(taps + means - 1);
+    const vec gain = vec_set(plan->gain);
+    uint8_t samples[7][16] = {0}, result[VEC_FLOATS];
+    float column[16];
+    vec window[WINDOW];
+    for (ptrdiff_t k = 0; stride && k < count; k++)
+        for (ptrdiff_t y = 0; y < count; y++)
+            samples[k][y] = first[y * stride + k * step];
+    for (ptrdiff_t y = 0; stride && y < count; y += VEC_FLOATS) {
+        for (ptrdiff_t k = 0; k < count; k++)
+            window[k] = vec_load_u8(samples[k] + y) * gain;
+        vec_store(column + y, smooth_chain_windows(plan, taps, means, window));
+    }
+    for (ptrdiff_t k = 0; k < count; k++)
+        window[k] = vec_set(stride ? column[k] : (float)first[k * step]) * gain;
+    vec_store_u8(result, smooth_chain_windows(plan, taps, means, window));
+    return result[0];
+}
+
+GF_INLINE void smooth_resolve_list(const gf_smooth_plan *plan, const unsigned taps,
+                                   const unsigned means, uint8_t *dst, const uint8_t *first,
+                                   const ptrdiff_t steps[2], const gf_smooth_ties *ties) {
+    for (size_t i = 0; i < ties->count; i++) {
+        const uint16_t at = ties->indices[i];
+        dst[at] = steps[1] ? smooth_window_result(plan, taps, means, first + at, steps[0], steps[1])
+                           : smooth_window_result(plan, taps, means, first + at, steps[0], 0);
+    }
+}
+
+static void smooth_resolve(const gf_smooth_plan *plan, uint8_t *dst, const uint8_t *first,
+                           ptrdiff_t step, ptrdiff_t stride, const gf_smooth_ties *ties) {
+    const unsigned taps = 2 * plan->radius + 1, means = plan->smooth ? 3 : 1;
+    const ptrdiff_t steps[2] = {step, stride};
+    if (taps == 5 && means == 3) /* constants, for the compiler */
+        smooth_resolve_list(plan, 5, 3, dst, first, steps, ties);
+    else
+        smooth_resolve_list(plan, taps, means, dst, first, steps, ties);
+}
 
 /* ---- sums of equal taps ---------------------------------------------------------------------- */
 
@@ -417,6 +592,9 @@ const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
     .blend = smooth_blend,
     .seven_scales = VEC_FLOATS >= 8,
     .seven = smooth_seven,
+    .sums_x = smooth_sums_x,
+    .round_xy = smooth_round_xy,
+    .resolve = smooth_resolve,
     .along = smooth_along,
     .add = smooth_add_samples,
     .slide = smooth_slide,

@@ -41,15 +41,18 @@ const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
 /* Set up the seven-tap loop. Returns false if it does not support the plan's taps. */
 static bool smooth_set_seven(gf_smooth_u8 *u8) {
     const gf_smooth_integer *integer = &u8->plan->integer;
-    const gf_smooth_seven *exact = gf_smooth_exact_of(u8->plan);
+    const bool xy = u8->plan->axis == GF_SMOOTH_XY;
+    const gf_smooth_seven *exact = xy ? NULL : gf_smooth_exact_of(u8->plan);
     if (exact) {
         u8->seven = *exact;
         return true;
     }
-    if (integer->form != GF_SMOOTH_TAPS || integer->reach > 3 || !u8->simd->seven_scales)
+    if (integer->form != GF_SMOOTH_TAPS || integer->reach > 3 ||
+        !(xy ? integer->xy_scale > 0 : u8->simd->seven_scales))
         return false;
-    u8->seven = (gf_smooth_seven){
-        .last = 2 * integer->reach, .scale = integer->scale, .tie_margin = integer->tie_margin};
+    u8->seven = (gf_smooth_seven){.last = 2 * integer->reach,
+                                  .scale = xy ? integer->xy_scale : integer->scale,
+                                  .tie_margin = xy ? integer->xy_tie_margin : integer->tie_margin};
     uint32_t sum = 0, largest = 0, before = 0;
     for (uint32_t k = 0; k <= 2 * integer->reach; k++) {
         const uint32_t tap = u8->seven.tap[k] = integer->tap[k];
@@ -58,11 +61,13 @@ static bool smooth_set_seven(gf_smooth_u8 *u8) {
         sum += tap;
     }
     const float max = 255.0f * (float)sum;
-    return largest <= 128 && max < 65536 && max * integer->scale < MAX_VALUE;
+    return largest <= 128 && max < 65536 &&
+           max * (xy ? (float)sum : 1) * u8->seven.scale < MAX_VALUE;
 }
 
 #define SUMS_OUTPUTS 2048 /* max outputs per segment computed from sums */
 #define RING 4            /* rows of sums: three in use and the next one */
+#define XY_ROWS 7         /* rows of sums for both axes */
 
 static size_t smooth_row_sums(const gf_smooth_plan *plan) {
     const size_t sums =
@@ -70,11 +75,15 @@ static size_t smooth_row_sums(const gf_smooth_plan *plan) {
     return (sums + 31) / 32 * 32;
 }
 
+static size_t smooth_sums_bytes(const gf_smooth_plan *plan) {
+    return plan->axis == GF_SMOOTH_XY ? XY_ROWS * GF_SMOOTH_XY_MAX * sizeof(float)
+                                      : RING * smooth_row_sums(plan) * sizeof(uint16_t);
+}
+
 size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan) {
     if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY)
         return 0;
-    const size_t bytes = sizeof(gf_smooth_ties) + RING * smooth_row_sums(plan) * sizeof(uint16_t);
-    return (bytes + 63) / 64 * 64;
+    return smooth_sums_bytes(plan) + (sizeof(gf_smooth_ties) + 63) / 64 * 64;
 }
 
 bool gf_smooth_u8_init(gf_smooth_u8 *u8, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
@@ -85,38 +94,11 @@ bool gf_smooth_u8_init(gf_smooth_u8 *u8, const gf_smooth_plan *plan, const gf_sm
         return false;
     u8->use_seven = smooth_set_seven(u8);
     u8->sums = scratch;
-    u8->ties = (gf_smooth_ties *)(void *)(u8->sums + RING * smooth_row_sums(plan));
+    u8->ties = (gf_smooth_ties *)(void *)((unsigned char *)scratch + smooth_sums_bytes(plan));
+    if (plan->axis == GF_SMOOTH_XY)
+        return u8->use_seven && !plan->tile;
     const float max = 255.0f * (float)(2 * integer->radius + 1); /* of a sum */
     return u8->use_seven || max * (2 * integer->near + integer->next) < MAX_VALUE;
-}
-
-/* Clamp and round to nearest even: adding 2^23 leaves no fraction bits. */
-static uint8_t smooth_round_chain(float x) {
-    if (!(x > 0))
-        return 0;
-    return x < 255 ? (uint8_t)(x + 8388608.0f - 8388608.0f) : 255;
-}
-
-static inline float smooth_window_mean(const float *p, uint32_t radius) {
-    float sum = p[0];
-    for (uint32_t k = 1; k <= 2 * radius; k++)
-        sum += p[k];
-    return sum / (float)(2 * radius + 1);
-}
-
-/* Compute one output by the chain of docs/numerics.md. first: the first sample of its window.
- * smooth: run the smooth stage after the blur. */
-GF_INLINE uint8_t smooth_window_chain(const gf_smooth_plan *plan, const uint8_t *first,
-                                      ptrdiff_t step, uint32_t radius, bool smooth) {
-    float p[2 * GF_SMOOTH_INTEGER_REACH + 1] = {0};
-    for (uint32_t k = 0; k <= 2 * radius + (smooth ? 2 : 0); k++)
-        p[k] = (float)first[(ptrdiff_t)k * step] * plan->gain;
-    if (!smooth)
-        return smooth_round_chain(smooth_window_mean(p, radius));
-    float t = smooth_window_mean(p + 1, radius);
-    t = (t + smooth_window_mean(p, radius)) * plan->weight;
-    t = (t + smooth_window_mean(p + 2, radius)) * plan->weight;
-    return smooth_round_chain(t * plan->inner_factor);
 }
 
 /* With more near-ties than one in this many samples, running the chain on all samples is faster.
@@ -128,24 +110,13 @@ static void smooth_clear_ties(const gf_smooth_u8 *u8, size_t n) {
     u8->ties->limit = n / MIN_SAMPLES_PER_TIE + 8;
 }
 
-/* Recompute near-ties by the chain. Returns false if there are too many. */
+/* Recompute near-ties by the chain. Returns false if there are too many. stride: between rows, for
+ * both axes; 0: one axis. */
 static bool smooth_resolve_ties(const gf_smooth_u8 *u8, uint8_t *dst, const uint8_t *first,
-                                ptrdiff_t step) {
-    const gf_smooth_ties *ties = u8->ties;
-    const gf_smooth_plan *plan = u8->plan;
-    if (ties->count > ties->limit)
+                                ptrdiff_t step, ptrdiff_t stride) {
+    if (u8->ties->count > u8->ties->limit)
         return false;
-    for (size_t i = 0; i < ties->count; i++) {
-        const uint16_t at = ties->indices[i];
-        if (!plan->smooth)
-            dst[at] = smooth_window_chain(plan, first + at, step, plan->radius, false);
-        else if (plan->radius == 2) /* constants, for the compiler */
-            dst[at] = smooth_window_chain(plan, first + at, step, 2, true);
-        else if (plan->radius == 1)
-            dst[at] = smooth_window_chain(plan, first + at, step, 1, true);
-        else
-            dst[at] = smooth_window_chain(plan, first + at, step, plan->radius, true);
-    }
+    u8->simd->resolve(u8->plan, dst, first, step, stride, u8->ties);
     return true;
 }
 
@@ -167,7 +138,7 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *u8, const uint8_t *in, uint8_t *dst, s
             u8->simd->round(dst, u8->sums, u8->sums + extra / 2, u8->sums + extra, count,
                             &plan->integer, u8->ties);
         }
-        if (!smooth_resolve_ties(u8, dst, first, (ptrdiff_t)step))
+        if (!smooth_resolve_ties(u8, dst, first, (ptrdiff_t)step, 0))
             return false;
     }
     return true;
@@ -186,8 +157,41 @@ static void smooth_slide_sums(const gf_smooth_u8 *u8, const gf_rows *in, size_t 
                     gf_row(in, y - r) + x, n);
 }
 
+/* Far enough for memory to respond: a row of a segment takes less than a microsecond. */
+#define XY_PREFETCH_ROWS 2
+
+/* As gf_smooth_u8_columns, along both axes. The sums along each row are computed once. */
+static uint64_t smooth_u8_xy(const gf_smooth_u8 *u8, const gf_rows *in, const gf_rows *out,
+                             size_t x, size_t n, uint64_t s, uint64_t e) {
+    const uint64_t reach = u8->plan->integer.reach;
+    const size_t step = u8->plan->head.in.channels, left = x - reach * step;
+    float *const ring = (float *)(void *)u8->sums;
+    const float *sums[XY_ROWS];
+    uint64_t next = s - reach; /* row whose sums are computed next */
+    for (uint64_t y = s; y < e; y++) {
+        for (; next <= y + reach; next++)
+            u8->simd->sums_x(ring + next % XY_ROWS * GF_SMOOTH_XY_MAX, gf_row(in, next) + left,
+                             step, n, &u8->seven, XY_PREFETCH_ROWS * in->stride);
+        for (uint64_t k = 0; k < XY_ROWS; k++) { /* unused taps are 0 */
+            const uint64_t row = y - reach + (k < 2 * reach ? k : 2 * reach);
+            sums[k] = ring + row % XY_ROWS * GF_SMOOTH_XY_MAX;
+        }
+        uint8_t *dst = gf_row(out, y) + x;
+        smooth_clear_ties(u8, n);
+        u8->simd->round_xy(dst, sums, n, &u8->seven, XY_PREFETCH_ROWS * out->stride, u8->ties);
+        if (!smooth_resolve_ties(u8, dst, gf_row(in, y - reach) + left, (ptrdiff_t)step,
+                                 (ptrdiff_t)in->stride))
+            return y;
+        if (u8->alpha)
+            u8->simd->blend(dst, gf_row(in, y) + x, n, u8->alpha);
+    }
+    return e;
+}
+
 uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *u8, const gf_rows *in, const gf_rows *out,
                               size_t x, size_t n, uint64_t s, uint64_t e) {
+    if (u8->plan->axis == GF_SMOOTH_XY)
+        return smooth_u8_xy(u8, in, out, x, n, s, e);
     const gf_smooth_plan *plan = u8->plan;
     const uint64_t reach = plan->integer.reach, side = plan->smooth;
     const ptrdiff_t step = (ptrdiff_t)in->stride;
@@ -212,7 +216,7 @@ uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *u8, const gf_rows *in, const g
             u8->simd->round(dst, smooth_sums_at(u8, y - side), smooth_sums_at(u8, y),
                             smooth_sums_at(u8, y + side), n, &plan->integer, u8->ties);
         }
-        if (!smooth_resolve_ties(u8, dst, first, step))
+        if (!smooth_resolve_ties(u8, dst, first, step, 0))
             return y;
         if (u8->alpha)
             u8->simd->blend(dst, gf_row(in, y) + x, n, u8->alpha);
