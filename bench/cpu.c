@@ -21,6 +21,7 @@ static const bench_case cases[] = {
     {"smooth", "radius=8", 3, GF_U8, BENCH_PHOTO, false, NULL},
     {"smooth", "axis=y", 3, GF_U8, BENCH_PHOTO, false, "filter2D-y"},
     {"smooth", "axis=xy", 3, GF_U8, BENCH_PHOTO, false, "sepFilter2D"},
+    {"smooth", "axis=xy keep-brightness", 3, GF_U8, BENCH_PHOTO, false, "sepFilter2D"},
     {"gaussian", "sigma=1", 3, GF_U8, BENCH_PHOTO, false, "GaussianBlur-1"},
     {"gaussian", "sigma=1", 1, GF_U8, BENCH_PHOTO, false, "GaussianBlur-1"},
     {"gaussian", "sigma=1", 3, GF_U16, BENCH_PHOTO, false, "GaussianBlur-1"},
