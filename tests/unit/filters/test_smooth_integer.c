@@ -58,6 +58,16 @@ TEST(selects_the_form) {
     }
 }
 
+/* Both axes: the taps add up to at most 256. */
+TEST(selects_the_form_of_both_axes) {
+    gf_smooth_plan plan;
+    assert_true(plan_of("weight=0.25 radius=8", GF_U8, &plan)); /* 6 * 17 */
+    assert_true(plan.integer.xy_scale > 0);
+    assert_true(plan_of("weight=0.47368421 radius=3", GF_U8, &plan)); /* (9 + 9 + 19) * 7 = 259 */
+    assert_int_equal(plan.integer.form, GF_SMOOTH_TAPS);
+    assert_true(plan.integer.xy_scale == 0);
+}
+
 /* Return the form's value at position i in binary64, which is exact enough. */
 static double value_at(const gf_smooth_integer *by, const uint8_t *signal, uint64_t i) {
     uint64_t taps = 0, sums[3] = {0};
