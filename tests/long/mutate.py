@@ -36,6 +36,8 @@ FAST = {
     "filters/compare/": ["test_equality"],
     "filters/convolve/": ["test_convolve", "test_equality"],
     "filters/normalize/": ["test_equality"],
+    "filters/separable/": ["test_separable_golden", "test_equality"],
+    "filters/window/": ["test_edge", "test_equality"],
     "filters/samples": ["test_equality"],
     "src/io/strip/row_filter_simd.c": ["test_png_filter", "test_png_unfilter", "test_clipped"],
     "src/io/strip/count_largest_tmpl.h": ["test_clipped"],
