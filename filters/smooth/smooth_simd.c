@@ -323,7 +323,7 @@ static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, siz
         smooth_seven_vectors(dst, first, step, n - BYTES, n, seven, distance, ties);
 }
 
-/* Of each half of a block, the even sums are stored before the odd ones. smooth_store_block merges
+/* In each half of a block, the even sums are stored before the odd ones. smooth_store_block merges
  * them. */
 static void smooth_sums_x(float *sums, const uint8_t *first, size_t step, size_t n,
                           const gf_smooth_seven *seven, size_t prefetch) {
