@@ -1,5 +1,6 @@
 /* gaussian, box and sharpen: taps, values computed by hand, and the bounds that docs/numerics.md
  * states, for windows that maximise the error. */
+#include <float.h>
 #include <math.h>
 
 #include "measuring.h"
@@ -40,10 +41,13 @@ TEST(taps_have_the_defined_bits) {
     };
     double t[GF_SEPARABLE_MAX_RADIUS + 1];
     long double real[GF_SEPARABLE_MAX_RADIUS + 1];
+    const volatile long double one = 1;
+    const bool extended = one + LDBL_EPSILON > one; /* valgrind computes in binary64 */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_separable_gaussian(cases[i].sigma, cases[i].radius, t);
         real_taps(cases[i].sigma, cases[i].radius, real);
-        if (t[cases[i].k] != cases[i].defined || (double)real[cases[i].k] != cases[i].real)
+        if (t[cases[i].k] != cases[i].defined ||
+            (extended && (double)real[cases[i].k] != cases[i].real))
             fail_msg("sigma %g, tap %u: %a, real %La", cases[i].sigma, cases[i].k, t[cases[i].k],
                      real[cases[i].k]);
     }
