@@ -54,12 +54,14 @@ static double golden_sharpened(const gf_separable_plan *plan, double sample, dou
 static void golden_store(const gf_separable_plan *plan, double s, double sample, void *row,
                          uint64_t i) {
     const gf_type type = plan->head.in.type;
-    if (plan->form == GF_SEPARABLE_FIXED)
+    if (plan->form == GF_SEPARABLE_FIXED) {
         s = (double)(((uint64_t)s + (UINT64_C(1) << 23)) >> 24);
-    else if (plan->form == GF_SEPARABLE_SUMS)
-        s = (double)(((uint64_t)s + plan->count / 2) / plan->count);
-    else if (plan->count > 1)
+    } else if (plan->form == GF_SEPARABLE_SUMS) {
+        const uint64_t mean = ((uint64_t)s + plan->count / 2) / plan->count;
+        s = (double)mean;
+    } else if (plan->count > 1) {
         s = (double)((float)s / (float)plan->count);
+    }
     if (plan->sharpen)
         s = golden_sharpened(plan, sample, s);
     /* Round once: a double near the midpoint of two integers could round to it as a float. */

@@ -142,20 +142,18 @@ bool gf_memory_source_is(const gf_source *source) {
     return source->ops == &memory_ops;
 }
 
-/* Store a view of an image, if its samples are aligned. */
-static bool memory_rows(void *data, size_t stride, const gf_format *format, gf_rows *rows) {
+/* Store a view of an image if its samples are aligned. That of an input is not written to. */
+static bool memory_rows(const void *data, size_t stride, const gf_format *format, gf_rows *rows) {
     const size_t sample = gf_type_bytes(format->type);
-    *rows = (gf_rows){data, stride, 0, format->height};
+    *rows = (gf_rows){NULL, stride, 0, format->height};
+    memcpy(&rows->data, &data, sizeof data);
     return (uintptr_t)data % sample == 0 && stride % sample == 0;
 }
 
 bool gf_memory_source_rows(const gf_source *base, gf_rows *rows) {
     const memory_source *source = (const memory_source *)base;
-    if (base->ops != &memory_ops || source->height != base->format.height)
-        return false;
-    /* The view of an input is not written to. */
-    return memory_rows((void *)(uintptr_t)source->images->data, source->images->stride,
-                       &base->format, rows);
+    return base->ops == &memory_ops && source->height == base->format.height &&
+           memory_rows(source->images->data, source->images->stride, &base->format, rows);
 }
 
 static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
