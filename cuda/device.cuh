@@ -161,6 +161,14 @@ GF_DEVICE void gf_wait_for_stream() {
 #endif
 }
 
+// Let the blocks of the next kernel of the stream start as soon as there is room for them. Before
+// it waits for the stream, that kernel may read only what existed before this one.
+GF_DEVICE void gf_let_next_start() {
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 // ---- division -----------------------------------------------------------------------------------
 
 // Division by an invariant divisor: n / divisor = n * magic >> (32 + shift), for n < 2^31. The

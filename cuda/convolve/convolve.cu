@@ -149,10 +149,10 @@ __global__ void __launch_bounds__(convolve_policy::THREADS) convolve_tiles(convo
 // bytes of samples * taps of a row of the kernel, for each of its rows.
 
 // Tuning constants of convolve_integer for windows of BLOCKS blocks of 16 bytes.
-template <int BLOCKS> struct integer_policy {
-    static constexpr int WARPS = 4, THREADS = 32 * WARPS;
+template <int WINDOW> struct integer_policy {
+    static constexpr int WARPS = 8, THREADS = 32 * WARPS;
     static constexpr int GROUPS = 4;             // of 16 columns per warp
-    static constexpr int RESIDENT = 4;           // blocks per SM
+    static constexpr int BLOCKS = 2;             // resident per SM
     static constexpr int UNITS = WARPS * GROUPS; // of 16 bytes per row of a tile
     static constexpr int STAGES = 5;             // of 16 rows in shared memory: two are in use
     static constexpr int AHEAD = STAGES - 2;     // stages that are loaded before they are used
@@ -255,7 +255,7 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
     }
     __pipeline_wait_prior(AHEAD - 1);
     __syncthreads();
-    if (loader.edge)
+    if (shared->tile.all > 0)
         gf_window_finish(a.in, shared->tile, 0, shared->in[0]);
     uint4 *out = shared->out[warp];
     uint16_t *to_out = reinterpret_cast<uint16_t *>(out + g * OUT) + t;
@@ -282,7 +282,7 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
         free = next(free);
         const int here = stage;
         stage = next(stage);
-        if (loader.edge && step + 1 < steps)
+        if (shared->tile.all > 0 && step + 1 < steps)
             gf_window_finish(a.in, shared->tile, step + 1, shared->in[0] + stage);
         if (step == 0)
             continue;
@@ -334,20 +334,21 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
 }
 
 // Compute a convolution of u8 with taps of one byte.
-// Grid: resident blocks at most. Block: 128 threads. Shares of the work, tiles of 256 bytes, stages
-// and stores are those of separable_fixed. A warp computes 16 rows x 64 bytes in a step, from two
+// Grid: resident blocks at most. Block: 256 threads. Shares of the work, tiles of 512 bytes, stages
+// and stores are those of window_bytes. A warp computes 16 rows x 64 bytes in a step, from two
 // stages. Reads each sample 1 + 2 * HALO / 16 times, mostly from the L2 cache, and writes it once.
-// Shared memory: 35 KB at most. Registers: 128 at most (sm_90).
+// Shared memory: 71 KB at most. Registers: 128 at most (sm_90).
 template <int BLOCKS>
-__global__ void __launch_bounds__(integer_policy<BLOCKS>::THREADS, integer_policy<BLOCKS>::RESIDENT)
+__global__ void __launch_bounds__(integer_policy<BLOCKS>::THREADS, integer_policy<BLOCKS>::BLOCKS)
     convolve_integer(const __grid_constant__ integer_args a) {
     extern __shared__ uint4 memory[];
     integer_shared<BLOCKS> *shared = reinterpret_cast<integer_shared<BLOCKS> *>(memory);
     integer_set_taps(a, shared);
     gf_wait_for_stream();
-    gf_march_each(a, integer_policy<BLOCKS>::UNITS, [&](int64_t left, int64_t first, int64_t stop) {
-        integer_tile(a, shared, left, first, stop);
-    });
+    gf_march_each(a, blockIdx.x, integer_policy<BLOCKS>::UNITS,
+                  [&](int64_t left, int64_t first, int64_t stop) {
+                      integer_tile(a, shared, left, first, stop);
+                  });
 }
 
 // Set the taps, and the division: of a sum N, the kernel computes (N + scale / 2 + bias * scale) /
@@ -376,29 +377,19 @@ static bool integer_set(const gf_convolve_plan *plan, integer_args *a) {
     return true;
 }
 
-template <int BLOCKS>
-static void integer_launch(integer_args a, const gf_convolve_plan *plan, const gf_strip *strip,
-                           gf_queue *queue) {
-    typedef integer_policy<BLOCKS> Policy;
-    gf_march_set(&a, &plan->head, strip, plan->edge, Policy::UNITS);
-    const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Policy::RESIDENT;
-    gf_launch_kernel(convolve_integer<BLOCKS>, dim3(gf_blocks(a.steps, Policy::MIN_STEPS, wave)),
-                     Policy::THREADS, sizeof(integer_shared<BLOCKS>), queue, a);
-}
-
 // Queue convolve_integer. Returns false if it does not support the plan.
 static bool integer_try(const gf_convolve_plan *plan, const gf_strip *strip, gf_queue *queue) {
     const uint32_t reach = plan->width / 2 * plan->head.in.channels; // bytes
     integer_args a = {};
     if (plan->head.in.type != GF_U8 || plan->form != GF_CONVOLVE_SINGLE || reach > 24 ||
-        gf_code_version(reinterpret_cast<const void *>(convolve_integer<2>)) < 80 ||
         !integer_set(plan, &a))
         return false;
-    if (reach <= 8)
-        integer_launch<2>(a, plan, strip, queue);
-    else
-        integer_launch<4>(a, plan, strip, queue);
-    return true;
+    const auto launch = [&](auto blocks) {
+        return gf_march_launch<integer_policy<blocks>, convolve_integer<blocks>>(
+            &a, &plan->head, strip, plan->edge, sizeof(integer_shared<blocks>), queue);
+    };
+    return reach <= 8 ? launch(std::integral_constant<int, 2>{})
+                      : launch(std::integral_constant<int, 4>{});
 }
 
 // ---- launch -------------------------------------------------------------------------------------

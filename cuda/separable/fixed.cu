@@ -1,356 +1,38 @@
-// Separable filters of u8 in fixed point on tensor cores: both axes in one kernel, separable_fixed.
-//
-// Both passes are products of byte matrices. A Toeplitz matrix holds the taps of 16 outputs. Taps
-// and the values between the passes have 16 bits, and are two matrices of bytes each: high and low.
-//
-//     x   16 columns x 8 rows = sum over 16 KX bytes of taps (16 x 16 KX) * samples (16 KX x 8)
-//     y   16 rows x 8 columns = sum over 16 KB rows of taps (16 x 16 KB) * values (16 KB x 8)
-//
-// A lane 4g + t gets, of the products of x, columns g and g + 8 of rows 2t and 2t + 1. In the
-// products of y, it must supply column g of 4 rows. The order of the rows in a sum is free if both
-// matrices have the same one, so that a lane's own values of two products along x are its word of a
-// product along y: no value moves between lanes. The order of the columns of a product along x is
-// free, too. It is such that a lane gets 4 adjacent columns of the products along y.
+// Separable filters of u8 in fixed point, and small boxes, on tensor cores: window_bytes.
 #include "cuda/separable/device.cuh"
-#include "cuda/window/march.cuh"
+#include "cuda/window/bytes.cuh"
 
-// Tuning constants of separable_fixed for KX blocks of 16 bytes and KB blocks of 16 rows per
-// window. Sizes are in bytes. Wide windows keep more rows of each column in registers, so that a
-// warp has fewer columns.
-template <int KX, int KB> struct fixed_policy {
-    static constexpr bool WIDE = KX + KB > 7;
-    static constexpr int WARPS = WIDE ? 8 : 4, THREADS = 32 * WARPS;
-    static constexpr int GROUPS = WIDE ? 2 : 4;  // of 16 columns per warp
-    static constexpr int BLOCKS = WIDE ? 2 : 4;  // resident per SM
-    static constexpr int UNITS = WARPS * GROUPS; // of 16 bytes per row of a tile
-    static constexpr int STAGES = 4;             // of 16 rows in shared memory
-    static constexpr int MIN_STEPS = 6;          // of 16 output rows per block
+struct fixed_args : gf_bytes_args {
+    uint32_t factor, half; // of fixed_box: see fixed_box_fits
 };
 
-struct fixed_args : gf_march {
-    uint32_t factor, half; // of box: see fixed_box_fits
-    int radius[2];
-    uint16_t taps[2][GF_SEPARABLE_NARROW + 1];
+struct fixed_gauss {
+    typedef fixed_args Args;
+    static constexpr bool WIDE = true;
+    static constexpr uint32_t BYTE = 3, TIES = 0;
 };
 
-// ---- products -----------------------------------------------------------------------------------
-
-// Compute to = from + taps * bytes, 32 or 16 of them per sum.
-GF_DEVICE void fixed_multiply(uint32_t *to, const uint32_t *from, const uint32_t (&a)[2],
-                              const uint32_t (&c)[2], uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};\n"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-        : "r"(a[0]), "r"(a[1]), "r"(c[0]), "r"(c[1]), "r"(b0), "r"(b1), "r"(from[0]), "r"(from[1]),
-          "r"(from[2]), "r"(from[3]));
-#else
-    __trap(); // never launched
-#endif
-}
-
-GF_DEVICE void fixed_multiply(uint32_t *to, const uint32_t *from, const uint32_t (&a)[2],
-                              uint32_t b0) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};\n"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b0), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]));
-#else
-    __trap();
-#endif
-}
-
-// Compute sum = from + the product of BLOCKS blocks of 16 taps with get(block).
-template <int BLOCKS, typename Get>
-GF_DEVICE void fixed_product(uint32_t (&sum)[4], const uint32_t (&from)[4],
-                             const uint32_t (&taps)[BLOCKS][2], Get get) {
-#pragma unroll
-    for (int k = 0; k + 1 < BLOCKS; k += 2)
-        fixed_multiply(sum, k == 0 ? from : sum, taps[k], taps[k + 1], get(k), get(k + 1));
-    if constexpr (BLOCKS % 2 == 1)
-        fixed_multiply(sum, sum, taps[BLOCKS - 1], get(BLOCKS - 1));
-}
-
-// ---- taps ---------------------------------------------------------------------------------------
-
-// The taps of a lane: of two rows of a Toeplitz matrix, 4 adjacent bytes per block of 16.
-template <int BLOCKS> struct fixed_taps { uint32_t high[BLOCKS][2], low[BLOCKS][2]; };
-
-// Return the tap at a distance, in bytes along x or in rows along y.
-GF_DEVICE uint32_t fixed_tap(const fixed_args &a, int axis, int distance) {
-    const int step = axis ? 1 : a.in.channels;
-    distance = distance < 0 ? -distance : distance;
-    const int k = distance / step;
-    return k * step == distance && k <= a.radius[axis] ? a.taps[axis][k] : 0;
-}
-
-// at(block, half, byte): distance from output to input.
-template <int BLOCKS, typename At>
-GF_DEVICE void fixed_set_taps(const uint16_t *table, fixed_taps<BLOCKS> *taps, At at) {
-#pragma unroll
-    for (int block = 0; block < BLOCKS; block++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            uint32_t tap[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                tap[i] = table[128 + at(block, half, i)];
-            taps->low[block][half] = gf_pack(tap[0], tap[1], tap[2], tap[3]);
-            taps->high[block][half] = gf_pack(tap[0] >> 8, tap[1] >> 8, tap[2] >> 8, tap[3] >> 8);
-        }
-}
-
-// ---- kernel -------------------------------------------------------------------------------------
-
-template <int KX, int KB> struct fixed_shared {
-    typedef fixed_policy<KX, KB> Policy;
-    static constexpr int HALO = KX / 2; // units on each side of a tile
-    static constexpr int UNITS = Policy::UNITS + 2 * HALO;
-    // Odd strides: the 8 rows of a block are in different banks.
-    static constexpr int STRIDE = UNITS | 1, OUT_STRIDE = Policy::GROUPS | 1;
-    typedef gf_window_shape<uint8_t, Policy::UNITS, HALO, STRIDE, 16, Policy::THREADS> Shape;
-    uint4 in[Policy::STAGES][16 * STRIDE];
-    uint4 out[Policy::WARPS][16 * OUT_STRIDE];
-    // Values of the blocks of rows before the newest one: of a lane, its four words of a group.
-    uint32_t values[Policy::WARPS][KB - 1][Policy::GROUPS][4][32];
-    uint16_t taps[2][256]; // by distance, from -128
-    gf_window_tile<Shape> tile;
-};
-
-// Compute the pass along x of 16 rows for a group of 16 columns. b: the blocks of both halves of
-// the rows. value: [first or last 8 columns][high or low bytes].
-template <bool BOX, int KX, int N>
-GF_DEVICE void fixed_along_x(const fixed_taps<KX> &taps, const uint32_t (&half)[4],
-                             const uint32_t (&b)[2][N], int group, uint32_t (&value)[2][2]) {
-    const uint32_t zero[4] = {};
-    uint32_t sum[2][4];
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const auto get = [&](int k) { return b[h][group + k]; };
-        if constexpr (BOX) {
-            fixed_product(sum[h], zero, taps.low, get);
-            continue;
-        }
-        uint32_t high[4];
-        fixed_product(high, zero, taps.high, get);
-        fixed_product(sum[h], half, taps.low, get);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            sum[h][i] += high[i] * 256;
-    }
-    // Bytes 1 and 2 of a sum are the value; of box, bytes 0 and 1.
-    constexpr uint32_t BYTES = BOX ? 0x5140 : 0x6251;
-#pragma unroll
-    for (int c = 0; c < 2; c++) {
-        const uint32_t first = __byte_perm(sum[0][2 * c], sum[0][2 * c + 1], BYTES);
-        const uint32_t second = __byte_perm(sum[1][2 * c], sum[1][2 * c + 1], BYTES);
-        value[c][0] = __byte_perm(first, second, 0x7632);
-        value[c][1] = __byte_perm(first, second, 0x5410);
-    }
-}
-
-// Compute the pass along y of 16 rows x 8 columns. value(block, plane): of 16 rows, the oldest
-// first. half: 128. The highest byte of a sum is the result.
-template <bool BOX, int KB, typename Value>
-GF_DEVICE void fixed_along_y(const fixed_args &a, const fixed_taps<KB> &taps,
-                             const uint32_t (&half)[4], Value value, uint32_t (&sum)[4]) {
-    const uint32_t zero[4] = {};
-    const auto high = [&](int k) { return value(k, 0); };
-    const auto low = [&](int k) { return value(k, 1); };
-    uint32_t middle[4], top[4];
-    if constexpr (BOX) {
-        fixed_product(top, zero, taps.low, high);
-        fixed_product(sum, zero, taps.low, low);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            sum[i] = (top[i] * 256 + sum[i]) * a.factor + a.half;
-        return;
-    }
-    fixed_product(top, half, taps.high, high);
-    fixed_product(middle, zero, taps.low, high);
-    fixed_product(middle, middle, taps.high, low);
-    fixed_product(sum, zero, taps.low, low);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        sum[i] = top[i] * 65536 + (middle[i] * 256 + sum[i]);
-}
-
-// The computation of a block, with the taps of its lanes.
-template <int KX, int KB, bool BOX> struct fixed_block {
-    typedef fixed_shared<KX, KB> Shared;
-    typedef fixed_policy<KX, KB> Policy;
-    static constexpr int GROUPS = Policy::GROUPS, STAGES = Policy::STAGES;
-    static constexpr int N = GROUPS + 2 * Shared::HALO;
-    fixed_taps<KX> along_x;
-    fixed_taps<KB> along_y;
-    uint32_t half[4]; // 128
-
-    __device__ __forceinline__ void open(const fixed_args &a, Shared *shared) {
-        const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-        for (int i = threadIdx.x; i < 512; i += Policy::THREADS)
-            shared->taps[i / 256][i % 256] =
-                static_cast<uint16_t>(fixed_tap(a, i / 256, i % 256 - 128));
-        // The products need four consecutive registers. If the compiler could prove that all are
-        // equal, it would copy one register for each product.
-        if (threadIdx.x < 4)
-            reinterpret_cast<uint32_t *>(shared->out[0])[threadIdx.x] = 128;
-        __syncthreads();
-        for (int i = 0; i < 4; i++)
-            half[i] = reinterpret_cast<const volatile uint32_t *>(shared->out[0])[i];
-        fixed_set_taps(shared->taps[0], &along_x, [&](int block, int h, int i) {
-            return 16 * (block - Shared::HALO) + 4 * t + i - (g / 2 * 4 + g % 2 + 2 * h);
-        });
-        fixed_set_taps(shared->taps[1], &along_y, [&](int block, int h, int i) {
-            return 16 * block + i / 2 * 8 + 2 * t + i % 2 - a.radius[1] - (g + 8 * h);
-        });
-    }
-
-    // Compute output rows [y0, stop) of the tile that begins at byte `left`.
-    __device__ __forceinline__ void run(const fixed_args &a, Shared *shared, int64_t left,
-                                        int64_t y0, int64_t stop) const {
-        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-        constexpr int STAGE = 16 * Shared::STRIDE, EACH = 32 / GROUPS, OUT = Shared::OUT_STRIDE;
-        const int rows = static_cast<int>(stop - y0), steps = (rows + 15) / 16 + KB - 1;
-        __syncthreads(); // before the tile and stages are overwritten
-        gf_window_loader loader = gf_window_open(
-            a.in, left, y0 - a.radius[1], stop - 1 + a.radius[1], a.radius[0], &shared->tile);
-        __syncthreads();
-#pragma unroll
-        for (int s = 0; s < STAGES - 1; s++) {
-            if (s < steps)
-                gf_window_load(a.in, shared->tile, &loader, s, shared->in[s]);
-            __pipeline_commit();
-        }
-        __pipeline_wait_prior(STAGES - 2);
-        __syncthreads();
-        if (loader.edge)
-            gf_window_finish(a.in, shared->tile, 0, shared->in[0]);
-        uint4 *out = shared->out[warp];
-        uint32_t *to_out = reinterpret_cast<uint32_t *>(out + g * OUT) + t;
-        // Whole rows of a warp without alpha are stored at once.
-        const int64_t begin = left + warp * GROUPS * 16;
-        const int plain = begin + 16 * GROUPS <= a.in.row_bytes && a.own == ~0u ? rows - 16 : -1;
-        unsigned char *to = a.out + begin + lane % GROUPS * 16 +
-                            static_cast<size_t>(y0 - a.first + lane / GROUPS) * a.out_stride;
-        uint32_t(*values)[GROUPS][4][32] = shared->values[warp];
-        int oldest = 0; // block of values
-        int stage = 0, free = (STAGES - 1) * STAGE;
-        uint32_t blocks = static_cast<uint32_t>(__cvta_generic_to_shared(
-            shared->in[0] + lane % 8 * Shared::STRIDE + warp * GROUPS + lane / 8));
-        asm volatile("" : "+r"(blocks)); // not computed again in each step
-#pragma unroll 1
-        for (int step = 0; step < steps; step++) {
-            // The rows of this step are complete; those of the next one have arrived.
-            __pipeline_wait_prior(STAGES - 3);
-            __syncthreads();
-            if (step + STAGES - 1 < steps)
-                gf_window_load(a.in, shared->tile, &loader, step + STAGES - 1,
-                               shared->in[0] + free);
-            __pipeline_commit();
-            const uint32_t read = blocks + stage * 16;
-            free = stage;
-            stage = stage == (STAGES - 1) * STAGE ? 0 : stage + STAGE;
-            if (loader.edge && step + 1 < steps)
-                gf_window_finish(a.in, shared->tile, step + 1, shared->in[0] + stage);
-            uint32_t b[2][N];
-            gf_load_blocks(b[0], read);
-            gf_load_blocks(b[1], read + 8 * Shared::STRIDE * 16);
-            uint32_t newest[GROUPS][2][2];
-#pragma unroll
-            for (int m = 0; m < GROUPS; m++)
-                fixed_along_x<BOX>(along_x, half, b, m, newest[m]);
-#pragma unroll
-            for (int m = 0; m < GROUPS; m++) {
-                uint32_t value[KB][4], sum[2][4];
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-#pragma unroll
-                    for (int k = 0, at = oldest; k + 1 < KB; k++, at = at + 2 == KB ? 0 : at + 1)
-                        value[k][i] = values[at][m][i][lane];
-                    value[KB - 1][i] = newest[m][i / 2][i % 2];
-                    values[oldest][m][i][lane] = value[KB - 1][i];
-                }
-#pragma unroll
-                for (int c = 0; c < 2; c++)
-                    fixed_along_y<BOX>(
-                        a, along_y, half, [&](int k, int plane) { return value[k][2 * c + plane]; },
-                        sum[c]);
-#pragma unroll
-                for (int h = 0; h < 2; h++)
-                    to_out[(8 * h * OUT + m) * 4] =
-                        __byte_perm(__byte_perm(sum[0][2 * h], sum[0][2 * h + 1], 0x0073),
-                                    __byte_perm(sum[1][2 * h], sum[1][2 * h + 1], 0x0073), 0x5410);
-            }
-            oldest = oldest + 2 == KB ? 0 : oldest + 1;
-            if (step < KB - 1)
-                continue;
-            __syncwarp();
-            const int done = 16 * (step - (KB - 1)); // output rows
-            if (done <= plain) {
-                const uint4 *from = out + lane / GROUPS * OUT + lane % GROUPS;
-#pragma unroll
-                for (int i = 0; i < GROUPS / 2; i++)
-                    *reinterpret_cast<uint4 *>(to + i * EACH * a.out_stride) = from[i * EACH * OUT];
-            } else {
-                gf_march_store_edge<GROUPS>(a, out, y0 + done, rows - done < 16 ? rows - done : 16,
-                                            begin);
-            }
-            to += 16 * a.out_stride;
-            __syncwarp();
-        }
-        __pipeline_wait_prior(0);
+struct fixed_box {
+    typedef fixed_args Args;
+    static constexpr bool WIDE = false;
+    static constexpr uint32_t BYTE = 3, TIES = 0;
+    static __device__ __forceinline__ uint32_t value(const Args &a, uint32_t sum) {
+        return sum * a.factor + a.half;
     }
 };
 
-// Compute a separable filter of u8 in fixed point, or a small box.
-// Grid: resident blocks at most. Block: 128 or 256 threads. The image is divided into tiles of 256
-// bytes of a row, and these into steps of 16 rows; a block computes an equal share of all steps,
-// downwards. Rows and their halo are copied asynchronously into one of 4 stages in shared memory; a
-// step ahead, samples outside the image are filled in there. A warp computes 64 or 32 columns: 16
-// new rows along x, kept in registers with those before them, then 16 output rows along y, which
-// leave through shared memory. Reads each sample 1 + 2 * HALO / 16 times, mostly from the L2 cache,
-// and writes it once; all accesses are coalesced. A step of radius 4 takes 350 instructions for 32
-// samples per lane. Tail: the last tile overlaps the one before it; the bytes of an incomplete last
-// unit are stored singly. Shared memory: 27 to 36 KB. Registers: 128 (sm_90).
-template <int KX, int KB, bool BOX>
-__global__ void __launch_bounds__(fixed_policy<KX, KB>::THREADS, fixed_policy<KX, KB>::BLOCKS)
-    separable_fixed(const __grid_constant__ fixed_args a) {
-    extern __shared__ uint4 memory[];
-    fixed_shared<KX, KB> *shared = reinterpret_cast<fixed_shared<KX, KB> *>(memory);
-    fixed_block<KX, KB, BOX> block;
-    block.open(a, shared);
-    gf_wait_for_stream();
-    gf_march_each(a, fixed_policy<KX, KB>::UNITS, [&](int64_t left, int64_t first, int64_t stop) {
-        block.run(a, shared, left, first, stop);
-    });
-}
-
-// ---- launch -------------------------------------------------------------------------------------
-
-template <int KX, int KB, bool BOX> static bool fixed_launch(const gf_separable_job &job) {
-    constexpr size_t shared = sizeof(fixed_shared<KX, KB>);
-    if (gf_code_version(reinterpret_cast<const void *>(separable_fixed<KX, KB, BOX>)) < 80 ||
-        !gf_allow_shared<separable_fixed<KX, KB, BOX>>(shared))
-        return false;
-    if (!job.queue)
-        return true;
-    typedef fixed_policy<KX, KB> Policy;
+template <int KX, int KB, typename Filter> static bool fixed_launch(const gf_separable_job &job) {
     const gf_separable_plan *plan = job.plan;
     fixed_args a = {};
-    gf_march_set(&a, &plan->head, job.strip, plan->edge, Policy::UNITS);
     for (int axis = 0; axis < 2; axis++) {
         a.radius[axis] = static_cast<int>(plan->radius[axis]);
-        for (uint32_t k = 0; k <= plan->radius[axis]; k++)
-            a.taps[axis][k] = static_cast<uint16_t>(gf_separable_taps<uint32_t>(plan, axis)[k]);
+        for (int k = 0; k <= a.radius[axis]; k++)
+            a.taps[axis][GF_BYTES_RADIUS - k] = a.taps[axis][GF_BYTES_RADIUS + k] =
+                static_cast<uint16_t>(gf_separable_taps<uint32_t>(plan, axis)[k]);
     }
     a.factor = (1u << 24) / plan->count + 1;
     a.half = plan->count / 2 * a.factor;
-    const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Policy::BLOCKS;
-    gf_launch_kernel(separable_fixed<KX, KB, BOX>,
-                     dim3(gf_blocks(a.steps, Policy::MIN_STEPS, wave)), Policy::THREADS, shared,
-                     job.queue, a);
-    return true;
+    return gf_bytes_launch<KX, KB, Filter>(&a, &plan->head, job.strip, plan->edge, job.queue);
 }
 
 // Test whether a box can be divided in 32 bits. Its mean is x / n, rounded down, for the sum of n
@@ -367,15 +49,15 @@ bool gf_separable_fixed(const gf_separable_job &job) {
     const uint32_t halo = plan->radius[0] * plan->head.in.channels;
     const bool low = plan->radius[1] <= 8;
     if (fixed_box_fits(plan) && low && halo <= 32)
-        return halo <= 16 ? fixed_launch<3, 2, true>(job) : fixed_launch<5, 2, true>(job);
+        return halo <= 16 ? fixed_launch<3, 2, fixed_box>(job) : fixed_launch<5, 2, fixed_box>(job);
     if (plan->form != GF_SEPARABLE_FIXED || gf_separable_taps<uint32_t>(plan, 0)[0] > 65535 ||
         gf_separable_taps<uint32_t>(plan, 1)[0] > 65535)
         return false;
     if (halo <= 16)
-        return low ? fixed_launch<3, 2, false>(job) : fixed_launch<3, 4, false>(job);
+        return low ? fixed_launch<3, 2, fixed_gauss>(job) : fixed_launch<3, 4, fixed_gauss>(job);
     if (halo <= 32)
-        return low ? fixed_launch<5, 2, false>(job) : fixed_launch<5, 4, false>(job);
+        return low ? fixed_launch<5, 2, fixed_gauss>(job) : fixed_launch<5, 4, fixed_gauss>(job);
     if (halo <= 64)
-        return low ? fixed_launch<9, 2, false>(job) : fixed_launch<9, 4, false>(job);
-    return low ? fixed_launch<11, 2, false>(job) : fixed_launch<11, 4, false>(job);
+        return low ? fixed_launch<9, 2, fixed_gauss>(job) : fixed_launch<9, 4, fixed_gauss>(job);
+    return low ? fixed_launch<11, 2, fixed_gauss>(job) : fixed_launch<11, 4, fixed_gauss>(job);
 }

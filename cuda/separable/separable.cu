@@ -208,8 +208,8 @@ static void general_launch(const gf_separable_job &job) {
 
 // Queue the fastest kernel that is not general. Returns false if there is none.
 static bool separable_fused(const gf_separable_job &job) {
-    return gf_separable_fixed(job) || // separable_fixed: u8 in fixed point, small boxes of u8
-           gf_separable_single(job);  // separable_single: binary32, radius up to 8
+    return gf_separable_fixed(job) || // window_bytes: u8 in fixed point, small boxes of u8
+           gf_separable_single(job);  // window_columns: binary32, radius up to 8
 }
 
 static size_t separable_scratch_bytes(const gf_plan *head, uint64_t in_rows) {

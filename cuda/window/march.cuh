@@ -15,6 +15,7 @@ struct gf_march {
     uint64_t steps;      // of all tiles
     uint64_t tile_steps; // of a tile
     int64_t last;        // first byte of the last tile
+    uint32_t blocks;     // of the grid
     uint32_t own;        // mask of the bytes of a word that are not alpha
 };
 
@@ -39,19 +40,21 @@ static inline void gf_march_set(gf_march *a, const gf_plan *plan, const gf_strip
 // they fill in samples.
 GF_DEVICE uint64_t gf_march_share(const gf_march &a, unsigned block) {
     const uint64_t extra = a.tile_steps / 8, tile = a.tile_steps + extra;
-    const uint64_t all = a.steps + 2 * extra, at = all * block / gridDim.x;
+    const uint64_t all = a.steps + 2 * extra, at = all * block / a.blocks;
     if (a.steps == a.tile_steps)
-        return a.steps * block / gridDim.x;
+        return a.steps * block / a.blocks;
     return at < tile         ? at * a.tile_steps / tile
            : all - at < tile ? a.steps - (all - at) * a.tile_steps / tile
                              : at - extra;
 }
 
-// Call run(left, first, stop) for the block's share of each tile: rows [first, stop) of the tile
-// that begins at byte `left`. The last tile ends with the row, and may overlap the one before it.
-template <typename Run> GF_DEVICE void gf_march_each(const gf_march &a, int units, Run run) {
-    uint64_t step = gf_march_share(a, blockIdx.x);
-    const uint64_t end = gf_march_share(a, blockIdx.x + 1);
+// Call run(left, first, stop) for the share of a block of each tile: rows [first, stop) of the tile
+// that begins at byte `left`. The last tile ends with the row, and may overlap the one before it:
+// all its rows can be stored at once.
+template <typename Run>
+GF_DEVICE void gf_march_each(const gf_march &a, unsigned block, int units, Run run) {
+    uint64_t step = gf_march_share(a, block);
+    const uint64_t end = gf_march_share(a, block + 1);
     while (step < end) {
         const uint64_t tile = step / a.tile_steps, y = step - tile * a.tile_steps;
         const uint64_t n = end - step < a.tile_steps - y ? end - step : a.tile_steps - y;
@@ -103,6 +106,24 @@ static __device__ __noinline__ void gf_march_store_edge(const gf_march &a, const
             for (int k = 0; at + k < a.in.row_bytes; k++)
                 to[k] = static_cast<unsigned char>(gf_word(v, k / 4) >> k % 4 * 8);
     }
+}
+
+// Queue a kernel whose arguments extend gf_march, and set these. Policy: UNITS of 16 bytes per
+// tile, BLOCKS per SM, at least MIN_STEPS of a block, THREADS. Returns false if the device does not
+// support it; no queue: only test this.
+template <typename Policy, auto KERNEL, typename Args>
+static bool gf_march_launch(Args *a, const gf_plan *plan, const gf_strip *strip, gf_edge edge,
+                            size_t shared, gf_queue *queue) {
+    if (gf_code_version(reinterpret_cast<const void *>(KERNEL)) < 80 ||
+        !gf_allow_shared<KERNEL>(shared))
+        return false;
+    if (!queue)
+        return true;
+    gf_march_set(a, plan, strip, edge, Policy::UNITS);
+    const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Policy::BLOCKS;
+    a->blocks = gf_blocks(a->steps, Policy::MIN_STEPS, wave);
+    gf_launch_kernel(KERNEL, dim3(a->blocks), Policy::THREADS, shared, queue, *a);
+    return true;
 }
 
 #endif

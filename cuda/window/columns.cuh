@@ -1,0 +1,417 @@
+// Filters of windows in binary32, both axes in one kernel, window_columns.
+//
+// A thread computes 4 adjacent samples of a column of rows. Their results along x stay in
+// registers, in a ring of rows, from which those along y are computed. The channels stay
+// interleaved: the window of 4 samples is 4 + 2 * R * channels samples, in vectors of 4.
+//
+// A Filter class defines the results:
+//
+//     Args         arguments of the kernel; extends gf_columns_args
+//     T, C, R      sample type, channels, pixels and rows on each side: a multiple of 4
+//     CONVERTED    whether samples become values in shared memory, one step ahead; else T is float
+//     ALIGNED      whether the radii are R
+//     SYMMETRIC    whether an image upside down has the same results, upside down
+//     CENTER       whether complete() reads the samples in the centers of the windows
+//     BLOCKS       resident per SM
+//     State        of a thread
+//     convert(args, v)                       4 values from 4 samples
+//     along_x(args, window, s)               4 results along x. window: from R pixels before them
+//     along_y(args, state, get, s)           4 results along y of the next row. get(k, j): result
+//                                            j along x, k rows below. Is called before row 0, too
+//     complete(args, s, center, bits)        the stored samples; whether revise() is needed
+//     revise(args, y, stop, i)               rows [y, stop) of the strip, 4 samples from i, stored
+#ifndef GF_COLUMNS_CUH
+#define GF_COLUMNS_CUH
+
+#include "cuda/window/load.cuh"
+
+#include <utility>
+
+// Tuning constants of window_columns.
+struct gf_columns_policy {
+    static constexpr int THREADS = 128;
+    static constexpr int ROWS = 4;      // per step
+    static constexpr int MIN_STEPS = 8; // per block
+    // Steps whose loads are in flight: about 40 KB per SM. More are slower than fewer.
+    static constexpr int depth(size_t size) {
+        return size == 4 ? 1 : 2;
+    }
+};
+
+// The image downwards, or upside down: then rows are numbered from the last one.
+struct gf_columns_way {
+    gf_window_source in;
+    unsigned char *out; // first row of the strip
+    int64_t out_stride; // bytes
+    int64_t first;      // number of that row
+};
+
+struct gf_columns_args {
+    gf_columns_way way[2];
+    int64_t rows;        // of the strip
+    uint32_t tile_steps; // of a tile
+    uint32_t pieces;     // of a tile, one per block
+    int radius[2];
+    bool alpha;
+};
+
+template <typename F> struct gf_columns_shape {
+    typedef typename F::T T;
+    typedef F Filter;
+    static constexpr int C = F::C, R = F::R, ROWS = gf_columns_policy::ROWS;
+    static constexpr int THREADS = gf_columns_policy::THREADS;
+    // Samples in shared memory, as in the image.
+    static constexpr int COUNT = 16 / sizeof(T), MAIN = 4 * THREADS / COUNT;
+    static constexpr int HALO = (R * C + COUNT - 1) / COUNT, UNITS = MAIN + 2 * HALO;
+    static constexpr int STRIDE = UNITS;
+    typedef gf_window_shape<T, MAIN, HALO, STRIDE, ROWS, THREADS> Window;
+    static constexpr bool CONVERTED = F::CONVERTED;
+    static constexpr int SIDE = R * C / 4, VALUES_STRIDE = THREADS + 2 * SIDE;
+    static constexpr int WINDOW_STRIDE = CONVERTED ? VALUES_STRIDE : STRIDE;
+    static constexpr int VALUES = CONVERTED ? ROWS * VALUES_STRIDE : 0;
+    // Steps by which samples are complete before they are used, and loads are issued; and steps for
+    // which a stage is kept, because the centers of windows are read, for alpha also.
+    static constexpr int COMPLETE = CONVERTED ? 2 : 1,
+                         AHEAD = COMPLETE + gf_columns_policy::depth(sizeof(T));
+    static constexpr int KEPT = C % 2 == 0 || F::CENTER ? R / ROWS : 0;
+    static constexpr int STAGES = AHEAD + KEPT + 1, STAGE = ROWS * STRIDE;
+    // Rows of the ring, and steps after which it begins again.
+    static constexpr int RING = (2 * R + ROWS) / ROWS * ROWS, PHASES = RING / ROWS;
+    static_assert(R % ROWS == 0,
+                  "whole steps between a result along x and the center of its window");
+};
+
+template <typename Shape> struct gf_columns_shared {
+    uint4 stages[Shape::STAGES * Shape::STAGE];
+    float4 values[2 * Shape::VALUES + 1];
+    uint4 partial[Shape::ROWS]; // results of the thread with less than 4 samples
+    gf_window_tile<typename Shape::Window> tile;
+};
+
+// Return x. Neither compiler computes it again where it is used.
+GF_DEVICE uint32_t gf_columns_opaque(uint32_t x) {
+    return __shfl_sync(~0u, x, threadIdx.x % 32);
+}
+
+// ---- samples ------------------------------------------------------------------------------------
+
+// Load 4 samples from shared memory. The integer in the low bits of 2^23 is converted without the
+// slow conversion unit.
+template <typename T> GF_DEVICE float4 gf_columns_load(const T *from) {
+    constexpr float magic = 8388608.0f;
+    if constexpr (sizeof(T) == 4)
+        return *reinterpret_cast<const float4 *>(from);
+    uint32_t bits[4];
+    if constexpr (sizeof(T) == 2) {
+        const uint2 word = *reinterpret_cast<const uint2 *>(from);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[i] = __byte_perm(i < 2 ? word.x : word.y, __float_as_uint(magic),
+                                  i % 2 == 0 ? 0x7410 : 0x7432);
+    } else {
+        const uint32_t word = *reinterpret_cast<const uint32_t *>(from);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[i] = __byte_perm(word, __float_as_uint(magic), 0x7440 | i);
+    }
+    return make_float4(
+        __fadd_rn(__uint_as_float(bits[0]), -magic), __fadd_rn(__uint_as_float(bits[1]), -magic),
+        __fadd_rn(__uint_as_float(bits[2]), -magic), __fadd_rn(__uint_as_float(bits[3]), -magic));
+}
+
+// Return a result as a sample, in the low bits. Integers must be in the range of the type, or round
+// to it: a sum of a window is, because the rounding errors of all operations are below 2^-19. The
+// only NaN of the device is 2^31 - 1; it becomes the canonical one.
+template <typename T> GF_DEVICE uint32_t gf_columns_bits(float x) {
+    if constexpr (sizeof(T) == 4)
+        return static_cast<uint32_t>(min(__float_as_int(x), 0x7fc00000));
+    else
+        return __float_as_uint(__fadd_rn(x, 8388608.0f));
+}
+
+// ---- kernel -------------------------------------------------------------------------------------
+
+// Convert a block of rows to values, with the halo that the windows need. samples, values: those of
+// the thread in the first row.
+template <typename Shape>
+GF_DEVICE void gf_columns_convert(const typename Shape::Filter::Args &a,
+                                  const typename Shape::T *samples, float4 *values, int thread) {
+    typedef typename Shape::Filter Filter;
+    constexpr int SIDE = Shape::SIDE, ROWS = Shape::ROWS, SAMPLES = Shape::STRIDE * Shape::COUNT;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        values[r * Shape::VALUES_STRIDE + SIDE] =
+            Filter::convert(a, gf_columns_load(samples + r * SAMPLES));
+    static_assert(2 * SIDE * ROWS <= Shape::THREADS, "one vector of the halo per thread");
+    if (thread < 2 * SIDE * ROWS) {
+        const int r = thread % ROWS, n = thread / ROWS, i = n < SIDE ? n : n + Shape::THREADS;
+        values[r * Shape::VALUES_STRIDE + i - thread] =
+            Filter::convert(a, gf_columns_load(samples + r * SAMPLES + 4 * (i - SIDE - thread)));
+    }
+}
+
+// Rows of a tile that a block computes.
+struct gf_columns_piece {
+    int64_t left;  // first sample
+    int64_t first; // row of the strip
+    int rows;
+};
+
+// State of a thread.
+template <typename Shape> struct gf_columns_block {
+    typedef typename Shape::T T;
+    typedef typename Shape::Filter Filter;
+    static constexpr int R = Shape::R, C = Shape::C, ROWS = Shape::ROWS;
+    static constexpr uint32_t STAGE = 16 * Shape::STAGE;
+    static constexpr int AHEAD = Shape::AHEAD, COMPLETE = Shape::COMPLETE;
+    const typename Shape::Filter::Args &a;
+    const gf_columns_way &way;
+    const gf_columns_piece &piece;
+    gf_columns_shared<Shape> *shared;
+    gf_window_loader loader;
+    uint32_t samples, values; // offsets in shared memory: of the thread's samples, of its values
+    // Positions in the stages in bytes: of the step that is loaded; of this step, or of the next
+    // one that is converted; and of the centers of the windows of this step.
+    uint32_t loaded, used, center;
+    uint32_t current; // position of the values of the step
+    int step, steps;
+    int row;           // of the piece, which the step computes first
+    int whole;         // rows that the thread stores with whole vectors: 0, or all
+    int64_t stride;    // bytes between rows of results
+    unsigned char *to; // results of the thread
+    int partial;       // samples less than 4 that the thread stores
+    int thread;
+    bool revise; // whether results of the thread need it
+    float ring[Shape::RING][4];
+    typename Filter::State state;
+
+    __device__ __forceinline__ static void advance(uint32_t *stage) {
+        *stage = *stage == (Shape::STAGES - 1) * STAGE ? 0 : *stage + STAGE;
+    }
+    template <typename To> __device__ __forceinline__ To *at(uint32_t offset) const {
+        return reinterpret_cast<To *>(reinterpret_cast<unsigned char *>(shared) + offset);
+    }
+    __device__ __forceinline__ uint4 *stage(uint32_t position) const {
+        return shared->stages + position / 16;
+    }
+
+    // Start to load a block, after those before it.
+    __device__ __forceinline__ void load(int block, uint32_t position) {
+        if (block < steps)
+            gf_window_load(way.in, shared->tile, &loader, block, stage(position));
+        __pipeline_commit();
+    }
+
+    // Start to load the first steps, and complete those that the first iteration needs.
+    __device__ __forceinline__ void open() {
+        const int lag = R + a.radius[1];
+        thread = threadIdx.x;
+        steps = (piece.rows + lag + ROWS - 1) / ROWS;
+        samples = gf_columns_opaque(16 * Shape::HALO + thread * 4 * static_cast<int>(sizeof(T)));
+        values = gf_columns_opaque((Shape::CONVERTED ? Shape::STAGES * STAGE : 0) + 16 * thread);
+        const int64_t top = way.first + piece.first - a.radius[1];
+        loader = gf_window_open(way.in, piece.left, top, top + piece.rows - 1 + 2 * a.radius[1],
+                                a.radius[0], &shared->tile);
+        __syncthreads();
+#pragma unroll 1
+        for (int i = 0; i < AHEAD; i++)
+            load(i, i * STAGE);
+        const int64_t begin = piece.left + 4 * thread, count = way.in.width * Shape::C - begin;
+        whole = count >= 4 ? piece.rows : 0;
+        partial = count > 0 && count < 4 ? static_cast<int>(count) : 0;
+        stride = way.out_stride;
+        to = way.out + begin * static_cast<int64_t>(sizeof(T)) + (piece.first - lag) * stride;
+        loaded = AHEAD * STAGE;
+        used = Shape::CONVERTED ? STAGE : 0;
+        center = (Shape::STAGES - Shape::KEPT) % Shape::STAGES * STAGE;
+        current = 0;
+        step = 0;
+        row = -lag;
+        revise = false;
+        __pipeline_wait_prior(0);
+        __syncthreads();
+        if (shared->tile.all > 0)
+#pragma unroll 1
+            for (int i = 0; i < COMPLETE && i < steps; i++)
+                gf_window_finish(way.in, shared->tile, i, stage(i * STAGE));
+        if constexpr (Shape::CONVERTED) {
+            __syncthreads();
+            gf_columns_convert<Shape>(a, at<T>(samples), at<float4>(values), thread);
+        }
+    }
+
+    // Load, complete and convert the steps after this one. Returns the window of the thread.
+    __device__ __forceinline__ const float4 *prepare() {
+        // Step + COMPLETE has arrived. Step is complete, or converted.
+        __pipeline_wait_prior(AHEAD - COMPLETE - 1);
+        __syncthreads();
+        if (shared->tile.all > 0 && step + COMPLETE < steps)
+            gf_window_finish(way.in, shared->tile, step + COMPLETE,
+                             stage((step + COMPLETE) % Shape::STAGES * STAGE));
+        load(step + AHEAD, loaded);
+        advance(&loaded);
+        const float4 *window = at<float4>(values + (Shape::CONVERTED ? current : used));
+        if constexpr (Shape::CONVERTED) {
+            current ^= 16 * Shape::VALUES;
+            gf_columns_convert<Shape>(a, at<T>(samples + used), at<float4>(values + current),
+                                      thread);
+        }
+        advance(&used);
+        return window;
+    }
+
+    // Store the first samples of a vector from shared memory.
+    __device__ __forceinline__ void store_partial() const {
+        typedef std::conditional_t<sizeof(T) == 4, uint32_t, T> Bits;
+#pragma unroll 1
+        for (int r = 0; r < ROWS; r++)
+            if (row + r >= 0 && row + r < piece.rows)
+#pragma unroll 1
+                for (int j = 0; j < partial; j++)
+                    reinterpret_cast<Bits *>(to + r * stride)[j] =
+                        reinterpret_cast<const Bits *>(shared->partial + r)[j];
+    }
+
+    // Compute a step, if there is one. PHASE: its index in the ring.
+    template <int PHASE> __device__ __forceinline__ bool compute() {
+        if (step == steps)
+            return false;
+        const float4 *window = prepare();
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            Filter::along_x(a, window + r * Shape::WINDOW_STRIDE, ring[PHASE * ROWS + r]);
+        if (Filter::SYMMETRIC ? row > -ROWS : true) {
+            unsigned char *result = to;
+            const T *middle = at<T>(samples + center);
+            const int end = whole - row;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                constexpr int RING = Shape::RING;
+                const int mid = PHASE * ROWS + r + RING - R;
+                float s[4];
+                uint32_t bits[4], words[sizeof(T)];
+                Filter::along_y(
+                    a, state, [&](int k, int j) { return ring[(mid + k) % RING][j]; }, s);
+                const T *center_of = middle + r * Shape::STRIDE * Shape::COUNT;
+                revise |= Filter::complete(a, s, center_of, bits);
+                if (C % 2 == 0 && a.alpha)
+#pragma unroll
+                    for (int j = C - 1; j < 4; j += C)
+                        bits[j] = gf_bits(center_of[j]);
+                gf_pack_samples<T, 4>(bits, words);
+                if (r < end && (Filter::ALIGNED || row + r >= 0))
+                    gf_store_words<4 * sizeof(T)>(result, words);
+                if (partial > 0)
+                    gf_store_words<4 * sizeof(T)>(
+                        reinterpret_cast<unsigned char *>(shared->partial + r), words);
+                result += stride;
+            }
+            if (partial > 0)
+                store_partial();
+        }
+        advance(&center);
+        row += ROWS;
+        to += ROWS * stride;
+        step++;
+        return true;
+    }
+
+    template <int... PHASES>
+    __device__ __forceinline__ void run(std::integer_sequence<int, PHASES...>) {
+        open();
+#pragma unroll 1
+        while ((compute<PHASES>() && ...))
+            ;
+        if (revise)
+            Filter::revise(a, piece.first, piece.first + piece.rows, piece.left + 4 * thread);
+    }
+};
+
+// Compute a filter of windows in binary32.
+// Grid: one block per piece. Block: 128 threads. The image is divided into tiles of 512 samples,
+// these into pieces, about as many as resident blocks, and pieces into steps of 4 rows. Pieces are
+// computed downwards and upwards in turn: two neighbours read the rows that both need at the same
+// time, and the second one finds them in the L2 cache. The rows and their halo are copied
+// asynchronously into stages in shared memory. All accesses are coalesced and conflict-free. Tail:
+// samples outside the image are filled in in shared memory; the last samples of a row are stored
+// one by one.
+template <typename Filter>
+__global__ void __launch_bounds__(gf_columns_policy::THREADS, Filter::BLOCKS)
+    window_columns(const __grid_constant__ typename Filter::Args a) {
+    typedef gf_columns_shape<Filter> Shape;
+    extern __shared__ uint4 memory[];
+    gf_columns_shared<Shape> *shared = reinterpret_cast<gf_columns_shared<Shape> *>(memory);
+    const uint32_t tiles = gridDim.x / a.pieces, tile = blockIdx.x % tiles,
+                   number = blockIdx.x / tiles;
+    const bool up = Filter::SYMMETRIC && number % 2 == 1;
+    const int64_t y = static_cast<int64_t>(a.tile_steps) * number / a.pieces * Shape::ROWS;
+    const int64_t all = static_cast<int64_t>(a.tile_steps) * (number + 1) / a.pieces * Shape::ROWS;
+    const int64_t stop = all < a.rows ? all : a.rows;
+    const gf_columns_piece piece = {static_cast<int64_t>(tile) * 4 * Shape::THREADS,
+                                    up ? a.rows - stop : y, static_cast<int>(stop - y)};
+    gf_wait_for_stream();
+    if (!Filter::SYMMETRIC)
+        gf_let_next_start();
+    gf_columns_block<Shape> block = {a, a.way[up], piece, shared};
+    block.run(std::make_integer_sequence<int, Shape::PHASES>{});
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
+// Set the ways of a strip. Upside down, rows are counted from the end of the image.
+static void gf_columns_set_ways(gf_columns_args *a, const gf_plan *plan, const gf_strip *strip,
+                                gf_edge edge) {
+    const gf_rows *out = &strip->out;
+    gf_columns_way *down = &a->way[0], *up = &a->way[1];
+    down->in = gf_window_source_of(plan, strip, edge);
+    down->out = out->data;
+    down->out_stride = static_cast<int64_t>(out->stride);
+    down->first = static_cast<int64_t>(out->y0);
+    *up = *down;
+    up->in.in += (strip->in[0].rows - 1) * strip->in[0].stride;
+    up->in.stride = 0 - strip->in[0].stride; // modulo 2^64
+    up->in.first = up->in.height - static_cast<int64_t>(strip->in[0].y0 + strip->in[0].rows);
+    up->out += (out->rows - 1) * out->stride;
+    up->out_stride = -down->out_stride;
+    up->first = up->in.height - static_cast<int64_t>(out->y0 + out->rows);
+}
+
+// Divide the columns of tiles into pieces, so that the blocks of a wave have about equal shares.
+static void gf_columns_divide(gf_columns_args *a, uint64_t tiles, uint64_t wave) {
+    constexpr uint64_t EXTRA = 4; // steps per piece: those before the first result, and the start
+    uint64_t least = UINT64_MAX;
+    a->pieces = 1;
+    for (uint64_t waves = 1; waves <= 8; waves++) {
+        const uint64_t max = gf_divide_up(a->tile_steps, gf_columns_policy::MIN_STEPS);
+        uint64_t pieces = waves * wave / tiles;
+        pieces = pieces < 1 ? 1 : pieces < max ? pieces : max;
+        const uint64_t cost =
+            gf_divide_up(tiles * pieces, wave) * (gf_divide_up(a->tile_steps, pieces) + EXTRA);
+        if (cost < least)
+            least = cost, a->pieces = static_cast<uint32_t>(pieces);
+    }
+}
+
+// Queue window_columns, and set the arguments of its base. Returns false if the device does not
+// support it; no queue: only test this.
+template <typename Filter>
+static bool gf_columns_launch(typename Filter::Args *a, const gf_plan *plan, const gf_strip *strip,
+                              gf_edge edge, gf_queue *queue) {
+    typedef gf_columns_shape<Filter> Shape;
+    constexpr size_t shared = sizeof(gf_columns_shared<Shape>);
+    if (!gf_allow_shared<window_columns<Filter>>(shared))
+        return false;
+    if (!queue)
+        return true;
+    gf_columns_set_ways(a, plan, strip, edge);
+    a->rows = static_cast<int64_t>(strip->out.rows);
+    a->alpha = gf_has_alpha(&plan->in);
+    a->tile_steps = gf_divide_up(strip->out.rows, Shape::ROWS);
+    const uint64_t tiles = gf_divide_up(gf_row_samples(&plan->in), 4 * Shape::THREADS);
+    gf_columns_divide(a, tiles, static_cast<uint64_t>(gf_sm_count()) * Filter::BLOCKS);
+    gf_launch_kernel(window_columns<Filter>, dim3(static_cast<unsigned>(tiles * a->pieces)),
+                     Shape::THREADS, shared, queue, *a);
+    return true;
+}
+
+#endif
