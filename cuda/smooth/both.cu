@@ -1,0 +1,92 @@
+// smooth along both axes of u8, in one pass over the image: window_bytes by the plan's integer form
+// for both axes, and smooth_border.
+#include "cuda/smooth/both.cuh"
+
+// ---- u8 -----------------------------------------------------------------------------------------
+
+// A sum T becomes value = T * scale in fixed point with 48 fraction bits, plus half and 1/2048. Of
+// its upper word, byte 2 is the rounded value. The bits TIES are 0 for values less than 1/2048 away
+// from the midpoint of two integers, the near-ties. Sums above max, whose value is 255.25, are
+// replaced by it.
+struct both_args : gf_bytes_args {
+    uint32_t max, factor;
+};
+
+struct both_bytes {
+    typedef both_args Args;
+    static constexpr bool WIDE = false;
+    static constexpr uint32_t BYTE = 2, TIES = 0xffc0;
+    static __device__ __forceinline__ uint32_t value(const Args &a, uint32_t sum) {
+        constexpr uint64_t HALF = (UINT64_C(1) << 47) + (UINT64_C(1) << 37);
+        const uint64_t x = static_cast<uint64_t>(sum < a.max ? sum : a.max) * a.factor + HALF;
+        return static_cast<uint32_t>(x >> 32);
+    }
+};
+
+// Set the taps and the scale. Multiples of the taps that fit into bytes allow a scale below 2^-16,
+// so that the factor has 32 bits. Sums along x stay below 2^16. The error of the factor and the
+// margin for ties must be less than 1/2048. Returns false if there is no such form.
+static bool both_set(const gf_smooth_plan *plan, both_args *a) {
+    const gf_smooth_integer *integer = &plan->integer;
+    const uint32_t reach = integer->reach;
+    if (plan->head.in.type != GF_U8 || !(integer->xy_scale > 0) ||
+        integer->xy_tie_margin + 0x1p-15f > 0x1p-11f)
+        return false;
+    uint32_t most = 0, sum = 0, times[2] = {1, 1}; // of the taps; of x and y
+    for (uint32_t k = 0; k <= 2 * reach; k++) {
+        most = integer->tap[k] > most ? integer->tap[k] : most;
+        sum += integer->tap[k];
+    }
+    double scale = integer->xy_scale;
+    const auto enlarge = [&](int axis, uint32_t limit) {
+        for (; scale >= 0x1p-16 && 2 * times[axis] * most < 256 && 2 * times[axis] * sum <= limit;
+             times[axis] *= 2)
+            scale /= 2;
+    };
+    enlarge(0, 256);
+    enlarge(1, 1 << 15);
+    if (scale >= 0x1p-16)
+        return false;
+    for (int axis = 0; axis < 2; axis++) {
+        a->radius[axis] = static_cast<int>(reach);
+        for (uint32_t k = 0; k <= 2 * reach; k++)
+            a->taps[axis][GF_BYTES_RADIUS - reach + k] =
+                static_cast<uint16_t>(times[axis] * integer->tap[k]);
+    }
+    a->factor = static_cast<uint32_t>(scale * 0x1p48 + 0.5);
+    a->max = static_cast<uint32_t>(fmin(255.25 / scale, 0xffffffffu));
+    return true;
+}
+
+static unsigned both_blocks() {
+    return static_cast<unsigned>(gf_sm_count() * gf_both_policy::BLOCKS); // at most
+}
+
+// Max near-ties of a block: one of 512 samples.
+static uint64_t both_max_ties(const gf_plan *plan, uint64_t rows) {
+    return gf_divide_up(rows * gf_row_bytes(&plan->in), UINT64_C(512) * both_blocks()) + 64;
+}
+
+size_t gf_smooth_both_bytes(const gf_plan *plan, uint64_t rows) {
+    return both_blocks() * (both_max_ties(plan, rows) + 1) * sizeof(uint64_t);
+}
+
+bool gf_smooth_both(const gf_smooth_job &job, void *scratch) {
+    const gf_smooth_plan *plan = job.plan;
+    both_args a = {};
+    if (plan->axis != GF_SMOOTH_XY || plan->tile > 0 || plan->radius > 3 || !both_set(plan, &a))
+        return false;
+    if (job.queue) {
+        a.ties.max = static_cast<uint32_t>(both_max_ties(&plan->head, job.strip.in[0].rows));
+        a.ties.at = static_cast<uint64_t *>(scratch);
+        a.ties.counts =
+            reinterpret_cast<uint32_t *>(a.ties.at + uint64_t{both_blocks()} * a.ties.max);
+    }
+    if (!gf_bytes_launch<3, 2, both_bytes>(&a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0},
+                                           job.queue))
+        return false;
+    if (!job.queue)
+        return true;
+    gf_both_border(job, &a);
+    return true;
+}
