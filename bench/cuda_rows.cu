@@ -53,6 +53,12 @@ static void add_smooth(std::vector<BenchRow> &rows) {
     for (gf_type type : {GF_U16, GF_F32})
         for (uint64_t width : {512, 100})
             add(rows, "smooth", "", type, 1, width, BENCH_PHOTO, 0);
+    for (gf_type type : types)
+        for (uint32_t c = 1; c <= 3; c += 2) {
+            add(rows, "smooth", "axis=xy", type, c, WIDTH, BENCH_PHOTO,
+                type == GF_U8 ? 0.50 : 0.70);
+            add(rows, "smooth", "axis=y", type, c, WIDTH, BENCH_PHOTO, 0.93);
+        }
 }
 
 static void add_windows(std::vector<BenchRow> &rows) {

@@ -38,6 +38,8 @@ static const bench_row rows[] = {
     {"smooth", "axis=xy", {MP24, 1, GF_U8, false}, 1, 0, 0},
     {"smooth", "axis=xy", {MP24, 3, GF_U16, false}, 1, 0, 0},
     {"smooth", "axis=xy", {MP24, 3, GF_F32, false}, 1, 0, 0},
+    {"gaussian", "", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"gaussian", "", {MP24, 3, GF_F32, false}, 1, 0, 0},
     {"smooth", "", {MP2, 3, GF_U8, false}, 1, 0, 0},
     {"smooth", "", {MP2, 3, GF_U8, false}, IMAGES, 0, 0},
     {"smooth", "", {MP2, 3, GF_U8, false}, IMAGES, 0, 4096},

@@ -95,13 +95,11 @@ def measure_ours(rounds):
         show("smooth, out=", size, source, lambda: gpufilter.smooth(source, out=out), rounds, calls)
         show("smooth", size, source, lambda: gpufilter.smooth(source), rounds, calls)
         if len(shape) < 4:
-            show(
-                'smooth, axis="xy", out=',
-                size,
-                source,
-                lambda: gpufilter.smooth(source, axis="xy", out=out),
-                rounds,
-            )
+            for name, call in [
+                ('smooth, axis="xy", out=', lambda: gpufilter.smooth(source, axis="xy", out=out)),
+                ("gaussian, out=", lambda: gpufilter.gaussian(source, out=out)),
+            ]:
+                show(name, size, source, call, rounds)
 
 
 def measure_peers(rounds):
@@ -137,14 +135,15 @@ def measure_peers(rounds):
                         10,
                     )
             if torchvision:
-                show(
-                    "torchvision gaussian_blur 7x1",
-                    size,
-                    planes,
-                    lambda: torchvision.gaussian_blur(planes, [7, 1], [1.8, 1.0]),
-                    rounds,
-                    10,
-                )
+                for taps, sigma in [([7, 1], [1.8, 1.0]), ([9, 9], [1.0, 1.0])]:
+                    show(
+                        f"torchvision gaussian_blur {taps[0]}x{taps[1]}",
+                        size,
+                        planes,
+                        lambda: torchvision.gaussian_blur(planes, taps, sigma),
+                        rounds,
+                        10,
+                    )
             if ndimage:
                 array = cupy.from_dlpack(packed)
                 taps = cupy.asarray(WEIGHTS, dtype="float32")
