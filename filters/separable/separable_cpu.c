@@ -205,6 +205,19 @@ static const unsigned char *separable_samples(const gf_separable_part *part, con
     return gf_row(rows, y) + (size_t)x * part->plan->head.in.channels * part->sample;
 }
 
+/* Convert columns [first, end) of row `at` of the image to values in a line. */
+static void separable_convert(const gf_separable_part *part, int i, uint64_t at, uint64_t first,
+                              uint64_t end) {
+    const unsigned char *from = separable_samples(part, part->in, at, first);
+    const size_t n = (size_t)(end - first) * part->plan->head.in.channels;
+    unsigned char *to = separable_inside(part, i) + (first - part->left) * separable_pixel(part);
+    if (part->plan->form == GF_SEPARABLE_FIXED)
+        part->simd->widen((uint16_t *)(void *)to, from, n);
+    else
+        part->simd->real[part->plan->form == GF_SEPARABLE_DOUBLE].load(part->plan->head.in.type, to,
+                                                                       from, n);
+}
+
 /* Load row y, which may be outside the image, into a line. */
 static void separable_load(const gf_separable_part *part, int i, int64_t y) {
     const int64_t at = separable_row_index(part, y);
@@ -214,15 +227,40 @@ static void separable_load(const gf_separable_part *part, int i, int64_t y) {
             memcpy(separable_line(part, i) + k * part->value, &part->outside, part->value);
         return;
     }
-    const unsigned char *from = separable_samples(part, part->in, (uint64_t)at, part->left);
-    const size_t n = (size_t)(part->right - part->left) * part->plan->head.in.channels;
-    unsigned char *to = separable_inside(part, i);
-    if (part->plan->form == GF_SEPARABLE_FIXED)
-        part->simd->widen((uint16_t *)(void *)to, from, n);
-    else
-        part->simd->real[part->plan->form == GF_SEPARABLE_DOUBLE].load(part->plan->head.in.type, to,
-                                                                       from, n);
+    separable_convert(part, i, (uint64_t)at, part->left, part->right);
     separable_fill_edges(part, i);
+}
+
+/* Compute the x results of row `at` of the image. Windows of f32 that are inside the row are read
+ * from it; converting all samples would take a sixth of the time of small radii. The loops load
+ * and store whole blocks: later results replace those after the end of earlier ones. */
+static void separable_along(const gf_separable_part *part, const gf_separable_loops *real,
+                            unsigned char *to, uint64_t at) {
+    const gf_separable_plan *plan = part->plan;
+    const gf_format *format = &plan->head.in;
+    const uint64_t step = format->channels, r = part->radius[0], size = part->value;
+    const uint64_t begin = (r - gf_min(r, part->x)) * step, x = part->x * step;
+    const uint64_t after = r * step + GF_SEPARABLE_PAD, row = format->width * step;
+    const uint64_t end = row < x + after ? 0 : gf_min(part->n, row - x - after);
+    unsigned char *line = separable_line(part, 0);
+    if (format->type != GF_F32 || end <= begin) {
+        separable_load(part, 0, (int64_t)at);
+        real->along(to, line, plan, part->n);
+        return;
+    }
+    if (begin > 0) {
+        separable_convert(part, 0, at, part->left, gf_min(part->right, 2 * r));
+        separable_fill(part, 0, (int64_t)part->x - (int64_t)r, (int64_t)part->left);
+        real->along(to, line, plan, begin);
+    }
+    real->along(to + begin * size,
+                separable_samples(part, part->in, at, 0) + (x + begin - r * step) * size, plan,
+                end - begin);
+    if (end < part->n) {
+        separable_convert(part, 0, at, (x + end) / step - r, part->right);
+        separable_fill(part, 0, (int64_t)part->right, (int64_t)(part->x + part->pixels + r));
+        real->along(to + end * size, line + end * size, plan, part->n - end);
+    }
 }
 
 static unsigned char *separable_out(const gf_separable_part *part, uint64_t y) {
@@ -298,11 +336,8 @@ static void separable_run_real(const gf_separable_part *part, uint64_t s, uint64
     uint64_t loaded = s < r ? 0 : s - r;
     for (uint64_t y = s; y < e; y += GF_SEPARABLE_GROUP) {
         const gf_separable_group group = separable_group(part, y, e, window);
-        for (; loaded < gf_min(y + group.rows + r, height); loaded++) {
-            separable_load(part, 0, (int64_t)loaded);
-            real->along(separable_ring_row(part, loaded % ring), separable_line(part, 0), plan,
-                        part->n);
-        }
+        for (; loaded < gf_min(y + group.rows + r, height); loaded++)
+            separable_along(part, real, separable_ring_row(part, loaded % ring), loaded);
         for (uint64_t k = 0; k < ring; k++) {
             /* The last rows of an incomplete group are not used. */
             const uint64_t down = gf_min(k, 2 * r + group.rows - 1);
