@@ -455,7 +455,7 @@ GF_INLINE vec smooth_chain_windows(const gf_smooth_plan *plan, const unsigned ta
                                    const unsigned means, const vec *in) {
     const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
     const vec w = vec_set(plan->weight);
-    vec mean[3];
+    vec mean[3] = {0};
     for (unsigned i = 0; i < means; i++) {
         vec sum = in[i];
         for (unsigned k = 1; k < taps; k++)
