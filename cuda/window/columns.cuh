@@ -329,7 +329,7 @@ template <typename Shape> struct gf_columns_block {
 
 // Compute a filter of windows in binary32.
 // Grid: one block per piece. Block: 128 threads. The image is divided into tiles of 512 samples,
-// these into pieces, about as many as resident blocks, and pieces into steps of 4 rows. Pieces are
+// these into about one piece per resident block, and pieces into steps of 4 rows. Pieces are
 // computed downwards and upwards in turn: two neighbours read the rows that both need at the same
 // time, and the second one finds them in the L2 cache. The rows and their halo are copied
 // asynchronously into stages in shared memory. All accesses are coalesced and conflict-free. Tail:
