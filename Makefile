@@ -48,7 +48,7 @@ ifeq ($(MACHINE),x86_64)
 endif
 ISA_portable :=
 ISA_avx2 := -mavx2 -mfma -mbmi2
-ISA_avx512 := -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
+ISA_avx512 := -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512
 
 NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
 ifeq ($(CUDA),0)

@@ -123,12 +123,19 @@ static inline vec_bits fixed_sum(const uint16_t *a, const uint16_t *b) {
     return VEC_OP(add_epi16)(vec_load_bits(a), vec_load_bits(b));
 }
 
+/* Add the products of pairs with a pair of taps. */
+static inline vec_bits fixed_multiply_add(vec_bits s, vec_bits pairs, vec_bits taps) {
+#if VEC_FLOATS == 16
+    return _mm512_dpwssd_epi32(s, pairs, taps);
+#else
+    return VEC_OP(add_epi32)(s, VEC_OP(madd_epi16)(pairs, taps));
+#endif
+}
+
 /* Interleave the words of a and b, and add the products of the pairs with a pair of taps. */
 static inline void fixed_add(vec_bits s[2], vec_bits a, vec_bits b, vec_bits taps) {
-    const vec_bits low = VEC_OP(madd_epi16)(VEC_OP(unpacklo_epi16)(a, b), taps);
-    const vec_bits high = VEC_OP(madd_epi16)(VEC_OP(unpackhi_epi16)(a, b), taps);
-    s[0] = VEC_OP(add_epi32)(s[0], low);
-    s[1] = VEC_OP(add_epi32)(s[1], high);
+    s[0] = fixed_multiply_add(s[0], VEC_OP(unpacklo_epi16)(a, b), taps);
+    s[1] = fixed_multiply_add(s[1], VEC_OP(unpackhi_epi16)(a, b), taps);
 }
 
 static inline vec_bits fixed_words(const vec_bits s[2]) {
@@ -196,8 +203,7 @@ GF_INLINE void fixed_block(vec_bits s[2][4], const int16_t *pair, const gf_separ
         const vec_bits v = vec_load_bits(pair + q * WORDS);
         for (size_t odd = 0; odd < 2; odd++) {
             const vec_bits t = VEC_OP(set1_epi32)((int)taps->y[odd][j]);
-            const vec_bits x = VEC_OP(madd_epi16)(v, t);
-            s[odd][q] = first ? x : VEC_OP(add_epi32)(s[odd][q], x);
+            s[odd][q] = first ? VEC_OP(madd_epi16)(v, t) : fixed_multiply_add(s[odd][q], v, t);
         }
     }
 }

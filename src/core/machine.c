@@ -27,7 +27,7 @@ int gf_isa_available(gf_isa isa) {
     case GF_ISA_AVX512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("bmi2");
+               __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("bmi2");
 #endif
     default:
         return 0;
