@@ -2,8 +2,6 @@
 // for both axes, and smooth_border.
 #include "cuda/smooth/both.cuh"
 
-// ---- u8 -----------------------------------------------------------------------------------------
-
 // A sum T becomes value = T * scale in fixed point with 48 fraction bits, plus half and 1/2048. Of
 // its upper word, byte 2 is the rounded value. The bits TIES are 0 for values less than 1/2048 away
 // from the midpoint of two integers, the near-ties. Sums above max, whose value is 255.25, are
@@ -58,17 +56,18 @@ static bool both_set(const gf_smooth_plan *plan, both_args *a) {
     return true;
 }
 
-static unsigned both_blocks() {
-    return static_cast<unsigned>(gf_sm_count() * gf_both_policy::BLOCKS); // at most
-}
-
-// Max near-ties of a block: one of 512 samples.
-static uint64_t both_max_ties(const gf_plan *plan, uint64_t rows) {
-    return gf_divide_up(rows * gf_row_bytes(&plan->in), UINT64_C(512) * both_blocks()) + 64;
-}
-
+// The lists have room for one of 512 samples, and for 16,384 more. The size does not depend on the
+// device: several may compute strips of an image.
 size_t gf_smooth_both_bytes(const gf_plan *plan, uint64_t rows) {
-    return both_blocks() * (both_max_ties(plan, rows) + 1) * sizeof(uint64_t);
+    return (rows * gf_row_bytes(&plan->in) / 512 + (16 << 10)) * sizeof(uint64_t);
+}
+
+static void both_set_lists(const gf_smooth_job &job, void *scratch, gf_bytes_ties *ties) {
+    const uint64_t blocks = static_cast<uint64_t>(gf_sm_count()) * gf_both_policy::BLOCKS;
+    const uint64_t all = gf_smooth_both_bytes(&job.plan->head, job.strip.in[0].rows) / 8;
+    ties->max = static_cast<uint32_t>(all / blocks - 1); // the last ones are the counts
+    ties->at = static_cast<uint64_t *>(scratch);
+    ties->counts = reinterpret_cast<uint32_t *>(ties->at + blocks * ties->max);
 }
 
 bool gf_smooth_both(const gf_smooth_job &job, void *scratch) {
@@ -76,17 +75,12 @@ bool gf_smooth_both(const gf_smooth_job &job, void *scratch) {
     both_args a = {};
     if (plan->axis != GF_SMOOTH_XY || plan->tile > 0 || plan->radius > 3 || !both_set(plan, &a))
         return false;
-    if (job.queue) {
-        a.ties.max = static_cast<uint32_t>(both_max_ties(&plan->head, job.strip.in[0].rows));
-        a.ties.at = static_cast<uint64_t *>(scratch);
-        a.ties.counts =
-            reinterpret_cast<uint32_t *>(a.ties.at + uint64_t{both_blocks()} * a.ties.max);
-    }
+    if (job.queue)
+        both_set_lists(job, scratch, &a.ties);
     if (!gf_bytes_launch<3, 2, both_bytes>(&a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0},
                                            job.queue))
         return false;
-    if (!job.queue)
-        return true;
-    gf_both_border(job, &a);
+    if (job.queue)
+        gf_both_border(job, &a);
     return true;
 }
