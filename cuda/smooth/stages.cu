@@ -5,7 +5,6 @@
 
 struct stages_args : gf_columns_args {
     gf_smooth_constants constants;
-    gf_chain_args chain;
     gf_both_args exact;
 };
 
@@ -15,10 +14,10 @@ template <typename T, int TAPS, typename Get> GF_DEVICE float stages_mean(Get ge
 #pragma unroll
     for (int k = 1; k < TAPS; k++)
         sum = __fadd_rn(sum, get(k));
-    return TAPS == 1 ? sum : gf_smooth_divided<T, TAPS>(sum, &max);
+    return gf_smooth_divided<T, TAPS>(sum, &max);
 }
 
-// Return the result of the smooth stage, with the brightness factor.
+// Return the result of the smooth stage, with the brightness factor, which may be 1.
 GF_DEVICE float stages_smooth(const gf_smooth_constants &k, float prev, float mid, float next) {
     mid = __fmul_rn(__fadd_rn(mid, prev), k.weight);
     mid = __fmul_rn(__fadd_rn(mid, next), k.weight);
