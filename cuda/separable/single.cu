@@ -55,23 +55,23 @@ template <typename T> GF_DEVICE float single_sharpened(const single_args &a, flo
 
 // ---- sums ---------------------------------------------------------------------------------------
 
-// Compute 4 sums along an axis: get(k, j) is the value at distance k from sample j.
-template <int R, bool MASKED, typename Get>
-GF_DEVICE void single_sum(const single_args &a, int axis, float (&s)[4], Get get) {
+// Compute N sums along an axis: get(k, j) is the value at distance k from sample j.
+template <int R, bool MASKED, int N, typename Get>
+GF_DEVICE void single_sum(const single_args &a, int axis, float (&s)[N], Get get) {
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < N; j++)
         s[j] = -0.0f;
 #pragma unroll
     for (int k = R; k > 0; k--)
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < N; j++) {
             float pair = __fadd_rn(get(-k, j), get(k, j));
             if (MASKED)
                 pair = __uint_as_float(__float_as_uint(pair) & a.mask[axis][k]);
             s[j] = __fmaf_rn(a.taps[axis][k], pair, s[j]);
         }
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < N; j++)
         s[j] = __fmaf_rn(a.taps[axis][0], get(0, j), s[j]);
 }
 
@@ -80,27 +80,20 @@ template <typename Sample, int CHANNELS, int RADIUS, bool SHARPEN, bool MASKED>
 struct single_filter {
     typedef single_args Args;
     typedef Sample T;
-    static constexpr int C = CHANNELS, R = RADIUS;
-    static constexpr bool CONVERTED = sizeof(T) < 4, ALIGNED = !CONVERTED && !MASKED;
-    static constexpr bool SYMMETRIC = true, CENTER = SHARPEN;
+    static constexpr int C = CHANNELS, X = RADIUS, R = RADIUS;
+    static constexpr bool ALIGNED = sizeof(T) == 4 && !MASKED, SYMMETRIC = true, CENTER = SHARPEN;
     // The registers of the ring and of the windows limit the large class.
-    static constexpr int BLOCKS = R == single_large && C > 2 ? 3 : 4;
+    static constexpr int BLOCKS = R == single_large ? 3 : 4;
+    static constexpr int RUN = R == single_large && C == 4 && sizeof(T) > 1 ? 8 : 16;
+    static constexpr int ROWS = R == single_small && sizeof(T) < 4 ? 8 : 4;
     struct State {};
 
-    static __device__ __forceinline__ float4 convert(const Args &, float4 v) {
-        return v;
+    static __device__ __forceinline__ float value(const Args &, const uint32_t *words, int i) {
+        return gf_columns_value<T>(words, i);
     }
 
-    static __device__ __forceinline__ void along_x(const Args &a, const float4 *window,
-                                                   float (&s)[4]) {
-        constexpr int SIDE = R * C / 4;
-        float v[4 + 8 * SIDE];
-#pragma unroll
-        for (int i = 0; i < 1 + 2 * SIDE; i++) {
-            const float4 q = window[i];
-            v[4 * i] = q.x, v[4 * i + 1] = q.y, v[4 * i + 2] = q.z, v[4 * i + 3] = q.w;
-        }
-        single_sum<R, MASKED>(a, 0, s, [&](int k, int j) { return v[(R + k) * C + j]; });
+    static __device__ __forceinline__ void along_x(const Args &a, const float *v, float (&s)[RUN]) {
+        single_sum<R, MASKED>(a, 0, s, [&](int k, int j) { return v[j + (R + k) * C]; });
     }
 
     template <typename Get>
@@ -113,9 +106,11 @@ struct single_filter {
         if (!SHARPEN && sizeof(T) == 4 && a.count > 1)
             single_divide(a, s);
         if (SHARPEN) {
-            const float4 v = gf_columns_load(center);
-            s[0] = single_sharpened<T>(a, v.x, s[0]), s[1] = single_sharpened<T>(a, v.y, s[1]);
-            s[2] = single_sharpened<T>(a, v.z, s[2]), s[3] = single_sharpened<T>(a, v.w, s[3]);
+            uint32_t words[sizeof(T)];
+            gf_load_words<4 * sizeof(T)>(words, reinterpret_cast<const unsigned char *>(center));
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                s[j] = single_sharpened<T>(a, gf_columns_value<T>(words, j), s[j]);
         }
 #pragma unroll
         for (int j = 0; j < 4; j++)

@@ -1,8 +1,5 @@
-// smooth of rows by the stages in registers: radius 0 to 3, any type.
-//
-// Kernels: smooth_tiles, for rows that fill warps and results as large as the samples;
-// smooth_staged (cuda/smooth/staged.cuh).
-#include "cuda/smooth/staged.cuh"
+// smooth of rows by the stages in registers: radius 0 to 3, any type. One kernel, smooth_tiles.
+#include "cuda/smooth/device.cuh"
 
 // Tuning constants of smooth_tiles.
 struct tiles_policy {
@@ -14,10 +11,35 @@ struct tiles_policy {
     static constexpr int TILE = 32 * UNITS, STAGE = TILE + PADDING;
 };
 
+// Rows as tiles, one per warp: part of one or two rows.
+struct tiles_args : gf_smooth_rows {
+    uint64_t inner_end;           // pixels from here on take the exact path
+    uint32_t in_units, out_units; // 16-byte units: per input stride, whole ones per output row
+    uint32_t rows_per_tile, tiles_per_row;
+    gf_divider by; // divides by tiles_per_row
+};
+
+// Tile: its first row, its rows (0 after the last tile), and the tiles before it in this row.
+struct tiles_tile {
+    uint32_t y, rows, before;
+};
+
+GF_DEVICE tiles_tile tiles_find(const tiles_args &a, uint32_t index) {
+    const uint32_t row = a.tiles_per_row == 1 ? index : gf_divide(index, a.by);
+    const uint32_t y = row * a.rows_per_tile, left = y < a.rows ? a.rows - y : 0;
+    return {y, left < a.rows_per_tile ? left : a.rows_per_tile, index - row * a.tiles_per_row};
+}
+
+// Compute channel c of the group of up to 4 pixels from pixel p, in row y, by the exact path.
+template <typename Work>
+GF_DEVICE void tiles_exact(const tiles_args &a, uint32_t y, uint64_t p, int c) {
+    gf_smooth_group<typename Work::T, Work::C, Work::RADIUS, Work::AROUND>(a, y, p, c);
+}
+
 // Compute the pixels near the ends of rows, which gf_chain cannot: one lane per channel of 4
 // pixels. Adjacent pixels may be recomputed.
 template <typename Work>
-static __device__ __noinline__ void tiles_compute_ends(const gf_smooth_runs &a, gf_tile tile) {
+static __device__ __noinline__ void tiles_compute_ends(const tiles_args &a, tiles_tile tile) {
     const uint64_t begin = static_cast<uint64_t>(tile.before) * (32 * Work::PIXELS);
     const uint64_t beyond = begin + 32 * Work::PIXELS;
     const uint64_t end = beyond < a.width ? beyond : a.width;
@@ -29,24 +51,23 @@ static __device__ __noinline__ void tiles_compute_ends(const gf_smooth_runs &a, 
     for (uint32_t i = threadIdx.x % 32; i < tasks; i += 32) {
         const uint32_t group = i / Work::filtered, row = group / groups;
         const uint32_t g = group - row * groups;
-        gf_smooth_work<Work>(a, tile.y + row, g < first_groups ? 0 : last + (g - first_groups) * 4,
-                             static_cast<int>(i % Work::filtered));
+        tiles_exact<Work>(a, tile.y + row, g < first_groups ? 0 : last + (g - first_groups) * 4,
+                          static_cast<int>(i % Work::filtered));
     }
 }
 
 // Recompute a lane's run with invalid results. Its last group may extend into the next run; the
 // values that it stores there are the same.
 template <typename Work>
-static __device__ __noinline__ void tiles_redo(const gf_smooth_runs &a, uint32_t y,
-                                               uint64_t first) {
+static __device__ __noinline__ void tiles_redo(const tiles_args &a, uint32_t y, uint64_t first) {
     for (uint64_t p = first; p < first + Work::PIXELS && p < a.width; p += 4)
         for (int c = 0; c < Work::filtered; c++)
-            gf_smooth_work<Work>(a, y, p, c);
+            tiles_exact<Work>(a, y, p, c);
 }
 
 // Start to copy the rows of a tile and their halos, a group per row. begin: the lane's first unit.
 template <typename Work>
-GF_DEVICE void tiles_load(const gf_smooth_tiles &a, gf_tile tile, uint32_t begin, uint4 *stage) {
+GF_DEVICE void tiles_load(const tiles_args &a, tiles_tile tile, uint32_t begin, uint4 *stage) {
     const int TILE = tiles_policy::TILE, HALO = Work::HALO, lane = threadIdx.x % 32;
     static_assert(HALO <= tiles_policy::PADDING / 2, "two halos fit between two stages");
     const int left = static_cast<int>(a.in_units) - static_cast<int>(begin); // units to the end
@@ -69,8 +90,7 @@ GF_DEVICE void tiles_load(const gf_smooth_tiles &a, gf_tile tile, uint32_t begin
 
 // Compute the lane's run in its stage. Returns true if the exact path must recompute it.
 template <typename Work>
-GF_DEVICE bool tiles_compute(const gf_smooth_tiles &a, const typename Work::Args &args,
-                             uint4 *stage) {
+GF_DEVICE bool tiles_compute(const tiles_args &a, const typename Work::Args &args, uint4 *stage) {
     const int UNITS = tiles_policy::UNITS, HALO = Work::HALO;
     uint4 *const run = stage + threadIdx.x % 32 * UNITS;
     uint32_t words[(UNITS + 2 * HALO) * 4], result[UNITS * 4];
@@ -98,14 +118,14 @@ GF_DEVICE bool tiles_compute(const gf_smooth_tiles &a, const typename Work::Args
 // Shared memory: 3.5 KB per warp. Registers: 54 to 80 (sm_90), 12 resident blocks.
 template <typename Work>
 __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
-    smooth_tiles(const __grid_constant__ gf_smooth_tiles a,
+    smooth_tiles(const __grid_constant__ tiles_args a,
                  const __grid_constant__ typename Work::Args args) {
     typedef tiles_policy Policy;
     const int ROWS = Policy::ROWS, STAGE = Policy::STAGE;
     __shared__ __align__(128) uint4 shared[Policy::WARPS][Policy::PADDING + ROWS * STAGE];
     uint4 *stage = shared[threadIdx.x / 32] + Policy::PADDING;
     const int lane = threadIdx.x % 32;
-    const gf_tile tile = gf_find_tile(a, gf_first_tile());
+    const tiles_tile tile = tiles_find(a, (blockIdx.x * blockDim.x + threadIdx.x) / 32);
     if (tile.rows == 0)
         return;
     const uint32_t begin = tile.before * Policy::TILE + lane; // the lane's first unit
@@ -139,21 +159,26 @@ __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
         tiles_compute_ends<Work>(a, tile);
 }
 
-// Queue the kernel for all rows. Returns false if rows are too long for its counters, or leave more
-// than a quarter of the lanes idle.
+// Queue the kernel for all rows. Returns false if rows are too long for its counters.
 template <typename Work>
 static bool tiles_launch(const gf_smooth_job &job, const typename Work::Args &args) {
     typedef tiles_policy Policy;
-    gf_smooth_tiles a = {};
+    constexpr size_t PIXEL = Work::C * sizeof(typename Work::T);
+    tiles_args a = {};
     gf_smooth_set_rows(&a, job);
-    const uint64_t pixels = 32 * Work::PIXELS, tiles = gf_divide_up(a.width, pixels);
-    if (a.width * 4 < tiles * pixels * 3 || !gf_smooth_set_runs<Work>(&a))
+    if (a.width >= UINT64_C(1) << 29 || a.in_stride > UINT32_MAX / 4)
         return false;
+    a.in_units = static_cast<uint32_t>(a.in_stride / 16);
+    a.out_units = static_cast<uint32_t>(a.width * PIXEL / 16);
+    const uint64_t inner = a.width < a.reach ? 0 : a.width - a.reach;
+    const uint64_t whole = static_cast<uint64_t>(a.out_units) * 16 / PIXEL;
+    a.inner_end = inner < whole ? inner : whole;
+    const uint64_t tiles = gf_divide_up(a.width, 32 * Work::PIXELS);
     a.tiles_per_row = static_cast<uint32_t>(tiles);
     a.by = gf_divider_of(tiles);
     const uint64_t wave = gf_resident_blocks<smooth_tiles<Work>>(Policy::THREADS) * Policy::WARPS;
     const uint64_t max = (UINT64_C(1) << 31) / tiles - Policy::ROWS;
-    gf_smooth_parts(a, job.strip.out.rows, max, [&](gf_smooth_tiles &part) {
+    gf_smooth_parts(a, job.strip.out.rows, max, [&](tiles_args &part) {
         // With few rows, assign one row per tile to occupy all SMs.
         const uint64_t each = part.rows * tiles / wave;
         part.rows_per_tile = each < 1              ? 1
@@ -168,9 +193,8 @@ static bool tiles_launch(const gf_smooth_job &job, const typename Work::Args &ar
 }
 
 // Work of smooth_tiles on one run. HALO: in units of 16 bytes.
-template <typename T, int CHANNELS, int MEAN> struct tiles_work {
-    typedef T Tin;
-    typedef T Tout;
+template <typename Sample, int CHANNELS, int MEAN> struct tiles_work {
+    typedef Sample T;
     typedef gf_chain_args Args;
     static const int C = CHANNELS, SIZE = sizeof(T), filtered = GF_COLOURS(C);
     static const int RADIUS = MEAN, AROUND = RADIUS + 1;
@@ -181,57 +205,20 @@ template <typename T, int CHANNELS, int MEAN> struct tiles_work {
     GF_DEVICE bool compute(const gf_smooth_rows &a, const Args &args, const uint32_t *words,
                            uint32_t *out) {
         const int FIRST = HALO * 16 / SIZE - AROUND * C;
-        return gf_chain<T, T, C, RADIUS, PIXELS, FIRST>(a.constants, args, words, out);
-    }
-};
-
-// Work of smooth_staged on one run.
-template <typename In, typename Out, int CHANNELS, int MEAN> struct chain_work {
-    typedef In Tin;
-    typedef Out Tout;
-    typedef gf_chain_args Args;
-    static const int C = CHANNELS, HALO = 1, filtered = GF_COLOURS(C);
-    static const int RADIUS = MEAN, AROUND = RADIUS + 1;
-    static_assert(RADIUS + 1 <= 4, "the window must fit into one group on each side");
-    // Groups per run: a run is 48 or 64 bytes in shared memory, of input or of output.
-    static const int GROUPS = sizeof(In) == 1    ? (C == 1   ? 4
-                                                    : C == 2 ? 2
-                                                    : C == 3 ? 4
-                                                             : 1)
-                              : sizeof(Out) == 2 ? (C == 1   ? 8
-                                                    : C == 2 ? 4
-                                                             : 2)
-                              : C == 1           ? 4
-                              : C == 2           ? 2
-                                                 : (sizeof(In) == 2 && C == 3 ? 2 : 1);
-    static const int TILES_PER_WARP = sizeof(In) == 4 ? 2 : C == 3 ? 8 : 4;
-    static const int WARPS = C == 3 && sizeof(In) == 1                ? 18 // of 12 KB each, per SM
-                             : C == 3 || (C == 4 && sizeof(Out) == 4) ? 24
-                                                                      : 32;
-
-    GF_DEVICE unsigned compute(const gf_smooth_rows &a, const Args &args, const uint32_t *raw,
-                               uint32_t *out) {
-        const bool redo =
-            gf_chain<In, Out, C, RADIUS, 4 * GROUPS, (3 - RADIUS) * C>(a.constants, args, raw, out);
-        return redo ? (1u << GROUPS * filtered) - 1 : 0;
+        return gf_chain<T, C, RADIUS, PIXELS, FIRST>(a.constants, args, words, out);
     }
 };
 
 bool gf_smooth_chain_rows(const gf_smooth_job &job) {
     const gf_format *in = &job.plan->head.in;
-    if (!gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, in->type == GF_F32))
+    if (job.wide || !gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, in->type == GF_F32))
         return false;
     const gf_chain_args args = gf_chain_args_of(job.plan->gain);
     bool done = false;
     gf_dispatch(
-        [&](auto sample, auto wide, auto channels, auto radius) {
-            typedef decltype(sample) Tin;
-            typedef std::conditional_t<wide, float, Tin> Tout;
-            if constexpr (std::is_same<Tin, Tout>::value)
-                done = tiles_launch<tiles_work<Tin, channels, radius>>(job, args);
-            done = done || gf_staged_launch<chain_work<Tin, Tout, channels, radius>>(job, args);
+        [&](auto sample, auto channels, auto radius) {
+            done = tiles_launch<tiles_work<decltype(sample), channels, radius>>(job, args);
         },
-        gf_type_of{in->type}, gf_flag{job.wide}, gf_channels{in->channels},
-        gf_number<0, 3>{job.plan->radius});
+        gf_type_of{in->type}, gf_channels{in->channels}, gf_number<0, 3>{job.plan->radius});
     return done;
 }

@@ -18,12 +18,11 @@ struct gf_smooth_job {
 // Queue a kernel for all rows of a strip. Returns false, without side effects, if the kernel does
 // not support the plan or the image. smooth.cu lists when each is used.
 typedef bool gf_smooth_kernel(const gf_smooth_job &job);
-gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_integer_rows, gf_smooth_chain_rows,
-    gf_smooth_columns;
+gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_chain_rows;
 
-// Queue the kernels of both axes in one pass: u16 and f32; u8, with scratch memory of this size for
-// `rows` input rows. Returns false, without side effects, if they do not support the plan or the
-// image.
+// Queue the kernels of axes y and xy in one pass: by the stages; both axes of u8 by the integer
+// form, with scratch memory of this size for `rows` input rows. Returns false, without side
+// effects, if they do not support the plan or the image.
 bool gf_smooth_stages(const gf_smooth_job &job);
 size_t gf_smooth_both_bytes(const gf_plan *plan, uint64_t rows);
 bool gf_smooth_both(const gf_smooth_job &job, void *scratch);
@@ -202,30 +201,23 @@ GF_DEVICE void gf_smooth_exact(const gf_smooth_rows &a, const T *in, int left, i
 
 // Compute channel c of a group of up to 4 pixels from pixel p, in row y. Not inlined: few threads
 // need it, and the caller needs fewer registers.
-template <typename Tin, typename Tout, int C, int RADIUS, int AROUND>
+template <typename T, int C, int RADIUS, int AROUND>
 static __device__ __noinline__ void gf_smooth_group(const gf_smooth_rows &a, uint32_t y, uint64_t p,
                                                     int c) {
     const int left = p < 64 ? static_cast<int>(p) : 64;
     const int right = a.width - p < 64 ? static_cast<int>(a.width - p) : 64;
-    const Tin *in = reinterpret_cast<const Tin *>(gf_smooth_in(a, y)) + p * C;
-    Tout *out = reinterpret_cast<Tout *>(gf_smooth_out(a, y)) + p * C;
+    const T *in = reinterpret_cast<const T *>(gf_smooth_in(a, y)) + p * C;
+    T *out = reinterpret_cast<T *>(gf_smooth_out(a, y)) + p * C;
     float t[4];
-    gf_smooth_exact<Tin, C, RADIUS, AROUND>(a, in + c, left, right, t);
-    if constexpr (sizeof(Tout) == 1 && C == 1)
-        if (right >= 4 && p % 4 == 0) {
-            *reinterpret_cast<uchar4 *>(out) =
-                make_uchar4(gf_store<uint8_t>(t[0]), gf_store<uint8_t>(t[1]),
-                            gf_store<uint8_t>(t[2]), gf_store<uint8_t>(t[3]));
-            return;
-        }
+    gf_smooth_exact<T, C, RADIUS, AROUND>(a, in + c, left, right, t);
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (i < right)
-            out[i * C + c] = gf_store<Tout>(t[i]);
+            out[i * C + c] = gf_store<T>(t[i]);
     // The lane of the first channel copies the alpha.
     if (GF_COLOURS(C) < C && c == 0)
         for (int i = 0; i < 4 && i < right; i++)
-            out[i * C + C - 1] = gf_convert<Tout>(in[i * C + C - 1]);
+            out[i * C + C - 1] = in[i * C + C - 1];
 }
 
 // ---- stages in registers ------------------------------------------------------------------------
@@ -278,7 +270,7 @@ template <typename Tout> GF_DEVICE uint32_t gf_smooth_bits(float t) {
 
 // Compute the stages for PIXELS pixels with no edge in any window. Sample FIRST of words is the
 // first of the pixel RADIUS + 1 before them. Returns true if the exact path must compute them.
-template <typename Tin, typename Tout, int C, int RADIUS, int PIXELS, int FIRST>
+template <typename T, int C, int RADIUS, int PIXELS, int FIRST>
 GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
                         const uint32_t *words, uint32_t *out) {
     const int AROUND = RADIUS + 1, filtered = GF_COLOURS(C);
@@ -290,14 +282,14 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
         float loaded[PIXELS + 2 * AROUND], mean[PIXELS + 2], t[PIXELS];
 #pragma unroll
         for (int i = 0; i < PIXELS + 2 * AROUND; i++)
-            loaded[i] = gf_enhanced<Tin>(words, FIRST + i * C + c, args);
+            loaded[i] = gf_enhanced<T>(words, FIRST + i * C + c, args);
 #pragma unroll
         for (int i = 0; i < PIXELS + 2; i++) {
             float sum = loaded[i];
 #pragma unroll
             for (int j = 1; j < 2 * RADIUS + 1; j++)
                 sum = __fadd_rn(sum, loaded[i + j]);
-            mean[i] = gf_smooth_divided<Tin, 2 * RADIUS + 1>(sum, &max);
+            mean[i] = gf_smooth_divided<T, 2 * RADIUS + 1>(sum, &max);
         }
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
@@ -315,22 +307,20 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
                 t[i] = __fmul_rn(t[i], k.inner_factor);
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
-            bits[i * C + c] = gf_smooth_bits<Tout>(t[i]);
+            bits[i * C + c] = gf_smooth_bits<T>(t[i]);
     }
     if (filtered < C) { // alpha, as stored in the output
 #pragma unroll
         for (int i = 0; i < PIXELS; i++) {
             const int from = FIRST + (AROUND + i) * C + C - 1;
-            const uint32_t value = sizeof(Tin) == 4   ? words[from]
-                                   : sizeof(Tin) == 2 ? words[from / 2] >> 16 * (from % 2) & 0xffff
-                                                      : words[from / 4] >> 8 * (from % 4) & 0xff;
-            bits[i * C + C - 1] = sizeof(Tin) < 4 && sizeof(Tout) == 4
-                                      ? __float_as_uint(static_cast<float>(value))
-                                      : value;
+            const uint32_t value = sizeof(T) == 4   ? words[from]
+                                   : sizeof(T) == 2 ? words[from / 2] >> 16 * (from % 2) & 0xffff
+                                                    : words[from / 4] >> 8 * (from % 4) & 0xff;
+            bits[i * C + C - 1] = value;
         }
     }
-    gf_pack_samples<Tout, PIXELS * C>(bits, out);
-    return sizeof(Tin) == 4 && max == __uint_as_float(0x7f800000u);
+    gf_pack_samples<T, PIXELS * C>(bits, out);
+    return sizeof(T) == 4 && max == __uint_as_float(0x7f800000u);
 }
 
 #endif

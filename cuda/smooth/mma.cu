@@ -278,8 +278,8 @@ GF_DEVICE void mma_compute_all(const mma_args &a, int bytes, mma_shared<Work> *s
 #pragma unroll
         for (int i = 0; i < WORDS + 2 * HALO; i++)
             words[i] = in[first - HALO + i];
-        gf_chain<uint8_t, uint8_t, C, RADIUS, WORDS * 4 / C, HALO * 4 - AROUND>(a.constants, args,
-                                                                                words, result);
+        gf_chain<uint8_t, C, RADIUS, WORDS * 4 / C, HALO * 4 - AROUND>(a.constants, args, words,
+                                                                       result);
 #pragma unroll
         for (int i = 0; i < WORDS; i++)
             out[first + i] = result[i];

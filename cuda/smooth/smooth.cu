@@ -281,27 +281,23 @@ static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scra
     const gf_rows between = {static_cast<unsigned char *>(scratch), smooth_between_stride(head),
                              strip->in[0].y0, strip->in[0].rows};
     gf_smooth_job job = {plan, *strip, plan->axis == GF_SMOOTH_XY, queue};
-    // Both axes in one pass. window_bytes: u8, radius up to 3, weights as smooth_mma;
-    // window_columns: u16 and f32, all stages, radius 1 to 3.
+    // In one pass. window_bytes: both axes of u8, radius up to 3, weights as smooth_mma;
+    // window_columns: y, and both axes of u16 and f32, radius 1 to 3.
     if (gf_smooth_both(job, scratch) || gf_smooth_stages(job))
         return;
     if (job.wide)
         job.strip.out = between;
-    // The kernels of rows, the fastest first. All but the last compute most samples with other
-    // arithmetic, or as if no edge were near. The remaining samples (near-ties of integers, samples
-    // near an edge) take the exact path of cuda/smooth/device.cuh.
+    // The kernels of rows, the fastest first. They compute most samples with other arithmetic, or
+    // as if no edge were near. The remaining samples (near-ties of integers, samples near an edge)
+    // take the exact path of cuda/smooth/device.cuh.
     if (plan->axis != GF_SMOOTH_Y &&
         !gf_smooth_mma_rows(job) && // smooth_mma: u8, radius up to 8, weights are small integers
-        // smooth_direct: u8, radius up to 8, other weights, not 3 channels; smooth_staged: all
-        !gf_smooth_integer_rows(job) &&
-        // smooth_tiles: radius 0 to 3, rows wide enough for whole warps, results as large as the
-        // samples; smooth_staged: all rows
-        !gf_smooth_chain_rows(job))
+        !gf_smooth_chain_rows(job)) // smooth_tiles: radius 0 to 3
         general_launch<false>(job); // smooth_general: any radius and tile
     job.strip.out = strip->out;
     if (job.wide)
         job.strip.in[0] = between;
-    if (plan->axis != GF_SMOOTH_X && !gf_smooth_columns(job)) // radius 0 to 3, no tiles
+    if (plan->axis != GF_SMOOTH_X)
         general_launch<true>(job);
 }
 

@@ -1,10 +1,11 @@
-// smooth along both axes of u16 and f32 by the three stages, radius 1 to 3, in one pass over the
-// image: window_columns, and smooth_border.
+// smooth by the stages, radius 1 to 3, in one pass over the image: along y, and along both axes of
+// u16 and f32 with all stages. Kernels: window_columns, and smooth_border.
 #include "cuda/smooth/both.cuh"
 #include "cuda/window/columns.cuh"
 
 struct stages_args : gf_columns_args {
     gf_smooth_constants constants;
+    gf_chain_args chain;
     gf_both_args exact;
 };
 
@@ -17,11 +18,16 @@ template <typename T, int TAPS, typename Get> GF_DEVICE float stages_mean(Get ge
     return gf_smooth_divided<T, TAPS>(sum, &max);
 }
 
-// Return the result of the smooth stage, with the brightness factor, which may be 1.
-GF_DEVICE float stages_smooth(const gf_smooth_constants &k, float prev, float mid, float next) {
-    mid = __fmul_rn(__fadd_rn(mid, prev), k.weight);
-    mid = __fmul_rn(__fadd_rn(mid, next), k.weight);
-    return __fmul_rn(mid, k.inner_factor);
+// Compute the smooth stage of N means, with the brightness factor, which may be 1. get(k, j): mean
+// j, k positions after it.
+template <int N, typename Get>
+GF_DEVICE void stages_smooth(const gf_smooth_constants &k, float (&s)[N], Get get) {
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        s[j] = __fmul_rn(__fadd_rn(get(0, j), get(-1, j)), k.weight);
+        s[j] = __fmul_rn(__fadd_rn(s[j], get(1, j)), k.weight);
+        s[j] = __fmul_rn(s[j], k.inner_factor);
+    }
 }
 
 // Compute again, by the stages, the results that are NaN of rows [y, stop) of the strip and 4
@@ -41,50 +47,51 @@ static __device__ __noinline__ void stages_revise(const gf_both_args &a, int64_t
     }
 }
 
-template <typename Sample, int CHANNELS, int MEAN> struct stages_filter {
+// BOTH: along x, too. Otherwise CHANNELS is 1 for images without alpha.
+template <typename Sample, int CHANNELS, int MEAN, bool BOTH> struct stages_filter {
     typedef stages_args Args;
     typedef Sample T;
-    static constexpr int C = CHANNELS, R = 4, TAPS = 2 * MEAN + 1, BLOCKS = 4;
-    static constexpr bool CONVERTED = true, ALIGNED = false, SYMMETRIC = false, CENTER = false;
+    static constexpr int C = CHANNELS, R = 4, X = BOTH ? R : 0, TAPS = 2 * MEAN + 1;
+    static constexpr int RUN = 16, ROWS = sizeof(T) < 4 ? 8 : 4, BLOCKS = 4;
+    static constexpr bool ALIGNED = false, SYMMETRIC = false, CENTER = false;
     struct State {
         float prev[4], mid[4]; // means
     };
 
-    // Enhance 4 samples.
-    static __device__ __forceinline__ float4 convert(const Args &a, float4 v) {
-        return make_float4(
-            gf_smooth_enhance(v.x, a.constants.gain), gf_smooth_enhance(v.y, a.constants.gain),
-            gf_smooth_enhance(v.z, a.constants.gain), gf_smooth_enhance(v.w, a.constants.gain));
+    static __device__ __forceinline__ float value(const Args &a, const uint32_t *words, int i) {
+        return gf_enhanced<T>(words, i, a.chain);
     }
 
-    static __device__ __forceinline__ void along_x(const Args &a, const float4 *window,
-                                                   float (&s)[4]) {
-        constexpr int FIRST = (R - MEAN - 1) * C / 4; // vector that is needed first
-        float v[4 + 2 * R * C], mean[4 + 2 * C];      // mean: from a pixel before the samples
+    static __device__ __forceinline__ void along_x(const Args &a, const float *v, float (&s)[RUN]) {
+        float mean[RUN + 2 * C]; // from a pixel before the samples
 #pragma unroll
-        for (int i = FIRST; i < 1 + 2 * (R * C / 4) - FIRST; i++) {
-            const float4 q = window[i];
-            v[4 * i] = q.x, v[4 * i + 1] = q.y, v[4 * i + 2] = q.z, v[4 * i + 3] = q.w;
-        }
+        for (int i = 0; i < RUN + 2 * C; i++)
+            mean[i] = stages_mean<T, TAPS>([&](int k) { return v[i + (X - 1 - MEAN + k) * C]; });
+        stages_smooth(a.constants, s, [&](int k, int j) { return mean[j + (1 + k) * C]; });
 #pragma unroll
-        for (int i = 0; i < 4 + 2 * C; i++)
-            mean[i] = stages_mean<T, TAPS>([&](int k) { return v[i + (R - 1 - MEAN + k) * C]; });
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            s[j] =
-                gf_smooth_enhance(stages_smooth(a.constants, mean[j], mean[j + C], mean[j + 2 * C]),
-                                  a.constants.gain);
+        for (int j = 0; j < RUN; j++)
+            s[j] = gf_smooth_enhance(s[j], a.constants.gain);
     }
 
     template <typename Get>
     static __device__ __forceinline__ void along_y(const Args &a, State &state, Get get,
                                                    float (&s)[4]) {
+        float next[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            next[j] = stages_mean<T, TAPS>([&](int k) { return get(k + 1 - MEAN, j); });
+        if (BOTH || a.constants.smooth)
+            stages_smooth(a.constants, s, [&](int k, int j) {
+                return k < 0 ? state.prev[j] : k == 0 ? state.mid[j] : next[j];
+            });
+        else
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                s[j] = state.mid[j];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const float next = stages_mean<T, TAPS>([&](int k) { return get(k + 1 - MEAN, j); });
-            s[j] = stages_smooth(a.constants, state.prev[j], state.mid[j], next);
             state.prev[j] = state.mid[j];
-            state.mid[j] = next;
+            state.mid[j] = next[j];
         }
     }
 
@@ -105,26 +112,27 @@ template <typename Sample, int CHANNELS, int MEAN> struct stages_filter {
 bool gf_smooth_stages(const gf_smooth_job &job) {
     const gf_smooth_plan *plan = job.plan;
     const gf_format *format = &plan->head.in;
-    const bool real = format->type == GF_F32;
-    if (plan->axis != GF_SMOOTH_XY || !plan->smooth || plan->radius == 0 || format->type == GF_U8 ||
-        !gf_chain_fits(plan, real))
+    const bool both = plan->axis == GF_SMOOTH_XY, real = format->type == GF_F32;
+    if (plan->axis == GF_SMOOTH_X || plan->radius == 0 ||
+        (both && (format->type == GF_U8 || !plan->smooth)) || !gf_chain_fits(plan, real))
         return false;
     stages_args a = {};
-    a.radius[0] = a.radius[1] = static_cast<int>(plan->radius) + 1;
+    a.radius[1] = static_cast<int>(plan->radius + (plan->smooth ? 1 : 0));
+    a.radius[0] = both ? a.radius[1] : 0;
     a.constants = gf_smooth_constants_of(plan);
+    a.chain = gf_chain_args_of(plan->gain);
     if (job.queue)
         a.exact = gf_both_args_of(job);
     bool queued = false;
-    const auto launch = [&](auto sample, auto channels, auto radius) {
-        queued = gf_columns_launch<stages_filter<decltype(sample), channels, radius>>(
-            &a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0}, job.queue);
-    };
     gf_dispatch(
-        [&](auto wide, auto channels, auto radius) {
-            typedef std::conditional_t<wide, float, uint16_t> T;
-            launch(T{}, channels, radius);
+        [&](auto sample, auto channels, auto radius, auto xy) {
+            typedef decltype(sample) T;
+            if constexpr (xy ? sizeof(T) > 1 : channels != 3)
+                queued = gf_columns_launch<stages_filter<T, channels, radius, xy>>(
+                    &a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0}, job.queue);
         },
-        gf_flag{real}, gf_channels{format->channels}, gf_number<1, 3>{plan->radius});
+        gf_type_of{format->type}, gf_channels{both || gf_has_alpha(format) ? format->channels : 1},
+        gf_number<1, 3>{plan->radius}, gf_flag{both});
     if (queued && job.queue)
         gf_both_border(job, nullptr);
     return queued;

@@ -1,22 +1,27 @@
-// Filters of windows in binary32, both axes in one kernel, window_columns.
+// Filters of windows in binary32, along y or both axes in one kernel, window_columns.
 //
 // A thread computes 4 adjacent samples of a column of rows. Their results along x stay in
-// registers, in a ring of rows, from which those along y are computed. The channels stay
-// interleaved: the window of 4 samples is 4 + 2 * R * channels samples, in vectors of 4.
+// registers, in a ring of rows, from which those along y are computed. The results along x are
+// computed in runs of RUN samples of a row, which load less of windows per sample than 4 samples
+// do: a warp computes those of its columns, and its lanes exchange them through shared memory. The
+// channels stay interleaved.
 //
 // A Filter class defines the results:
 //
 //     Args         arguments of the kernel; extends gf_columns_args
-//     T, C, R      sample type, channels, pixels and rows on each side: a multiple of 4
-//     CONVERTED    whether samples become values in shared memory, one step ahead; else T is float
+//     T, C         sample type, channels
+//     X, R         pixels on each side, a multiple of 4, or 0 for y alone; rows on each side
+//     RUN          see above: 8 or 16, a multiple of 16 bytes
+//     ROWS         rows per step: 4 or 8
 //     ALIGNED      whether the radii are R
 //     SYMMETRIC    whether an image upside down has the same results, upside down
 //     CENTER       whether complete() reads the samples in the centers of the windows
 //     BLOCKS       resident per SM
 //     State        of a thread
-//     convert(args, v)                       4 values from 4 samples
-//     along_x(args, window, s)               4 results along x. window: from R pixels before them
-//     along_y(args, state, get, s)           4 results along y of the next row. get(k, j): result
+//     value(args, words, i)                  the value of sample i of words
+//     along_x(args, v, s)                    RUN results along x. v: values from X pixels before
+//     them along_y(args, state, get, s)           4 results along y of the next row. get(k, j):
+//     result
 //                                            j along x, k rows below. Is called before row 0, too
 //     complete(args, s, center, bits)        the stored samples; whether revise() is needed
 //     revise(args, y, stop, i)               rows [y, stop) of the strip, 4 samples from i, stored
@@ -30,12 +35,9 @@
 // Tuning constants of window_columns.
 struct gf_columns_policy {
     static constexpr int THREADS = 128;
-    static constexpr int ROWS = 4;      // per step
     static constexpr int MIN_STEPS = 8; // per block
-    // Steps whose loads are in flight: about 40 KB per SM. More are slower than fewer.
-    static constexpr int depth(size_t size) {
-        return size == 4 ? 1 : 2;
-    }
+    // Bytes of a block whose loads are in flight: about 40 KB per SM. More are slower than fewer.
+    static constexpr int FLIGHT = 8 << 10;
 };
 
 // The image downwards, or upside down: then rows are numbered from the last one.
@@ -58,32 +60,29 @@ struct gf_columns_args {
 template <typename F> struct gf_columns_shape {
     typedef typename F::T T;
     typedef F Filter;
-    static constexpr int C = F::C, R = F::R, ROWS = gf_columns_policy::ROWS;
-    static constexpr int THREADS = gf_columns_policy::THREADS;
+    static constexpr int C = F::C, X = F::X, R = F::R, ROWS = F::ROWS;
+    static constexpr int THREADS = gf_columns_policy::THREADS, WARPS = THREADS / 32;
     // Samples in shared memory, as in the image.
-    static constexpr int COUNT = 16 / sizeof(T), MAIN = 4 * THREADS / COUNT;
-    static constexpr int HALO = (R * C + COUNT - 1) / COUNT, UNITS = MAIN + 2 * HALO;
-    static constexpr int STRIDE = UNITS;
+    static constexpr int COUNT = 16 / sizeof(T), SAMPLES = 4 * THREADS, MAIN = SAMPLES / COUNT;
+    static constexpr int HALO = (X * C + COUNT - 1) / COUNT, UNITS = MAIN + 2 * HALO;
+    // Odd, if runs are several units: 8 lanes load from different banks.
+    static constexpr int STRIDE = X > 0 ? UNITS | 1 : UNITS;
     typedef gf_window_shape<T, MAIN, HALO, STRIDE, ROWS, THREADS> Window;
-    static constexpr bool CONVERTED = F::CONVERTED;
-    static constexpr int SIDE = R * C / 4, VALUES_STRIDE = THREADS + 2 * SIDE;
-    static constexpr int WINDOW_STRIDE = CONVERTED ? VALUES_STRIDE : STRIDE;
-    static constexpr int VALUES = CONVERTED ? ROWS * VALUES_STRIDE : 0;
-    // Steps by which samples are complete before they are used, and loads are issued; and steps for
-    // which a stage is kept, because the centers of windows are read, for alpha also.
-    static constexpr int COMPLETE = CONVERTED ? 2 : 1,
-                         AHEAD = COMPLETE + gf_columns_policy::depth(sizeof(T));
-    static constexpr int KEPT = C % 2 == 0 || F::CENTER ? R / ROWS : 0;
+    // Steps after which loads are issued; and those for which a stage is kept, because the centers
+    // of windows are read, for alpha also.
+    static constexpr int AHEAD = 1 + gf_columns_policy::FLIGHT / (ROWS * MAIN * 16);
+    static constexpr int KEPT = C % 2 == 0 || F::CENTER ? (R + ROWS - 1) / ROWS : 0;
     static constexpr int STAGES = AHEAD + KEPT + 1, STAGE = ROWS * STRIDE;
     // Rows of the ring, and steps after which it begins again.
-    static constexpr int RING = (2 * R + ROWS) / ROWS * ROWS, PHASES = RING / ROWS;
-    static_assert(R % ROWS == 0,
-                  "whole steps between a result along x and the center of its window");
+    static constexpr int RING = 2 * R + ROWS, PHASES = RING / ROWS;
+    static_assert(RING % ROWS == 0, "whole steps");
+    // Results along x of a warp. Odd: 8 lanes store to different banks.
+    static constexpr int ROW = 33, RESULTS = X > 0 ? ROWS *ROW : 1;
 };
 
 template <typename Shape> struct gf_columns_shared {
     uint4 stages[Shape::STAGES * Shape::STAGE];
-    float4 values[2 * Shape::VALUES + 1];
+    float4 results[Shape::WARPS][Shape::RESULTS];
     uint4 partial[Shape::ROWS]; // results of the thread with less than 4 samples
     gf_window_tile<typename Shape::Window> tile;
 };
@@ -95,28 +94,16 @@ GF_DEVICE uint32_t gf_columns_opaque(uint32_t x) {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// Load 4 samples from shared memory. The integer in the low bits of 2^23 is converted without the
-// slow conversion unit.
-template <typename T> GF_DEVICE float4 gf_columns_load(const T *from) {
+// Return sample i of words. The integer in the low bits of 2^23 is converted without the slow
+// conversion unit.
+template <typename T> GF_DEVICE float gf_columns_value(const uint32_t *words, int i) {
     constexpr float magic = 8388608.0f;
     if constexpr (sizeof(T) == 4)
-        return *reinterpret_cast<const float4 *>(from);
-    uint32_t bits[4];
-    if constexpr (sizeof(T) == 2) {
-        const uint2 word = *reinterpret_cast<const uint2 *>(from);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = __byte_perm(i < 2 ? word.x : word.y, __float_as_uint(magic),
-                                  i % 2 == 0 ? 0x7410 : 0x7432);
-    } else {
-        const uint32_t word = *reinterpret_cast<const uint32_t *>(from);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = __byte_perm(word, __float_as_uint(magic), 0x7440 | i);
-    }
-    return make_float4(
-        __fadd_rn(__uint_as_float(bits[0]), -magic), __fadd_rn(__uint_as_float(bits[1]), -magic),
-        __fadd_rn(__uint_as_float(bits[2]), -magic), __fadd_rn(__uint_as_float(bits[3]), -magic));
+        return __uint_as_float(words[i]);
+    constexpr int PER = 4 / sizeof(T);
+    const uint32_t bits = sizeof(T) == 2 ? (i % 2 == 0 ? 0x7410 : 0x7432) : 0x7440 | i % 4;
+    return __fadd_rn(__uint_as_float(__byte_perm(words[i / PER], __float_as_uint(magic), bits)),
+                     -magic);
 }
 
 // Return a result as a sample, in the low bits. Integers must be in the range of the type, or round
@@ -131,25 +118,6 @@ template <typename T> GF_DEVICE uint32_t gf_columns_bits(float x) {
 
 // ---- kernel -------------------------------------------------------------------------------------
 
-// Convert a block of rows to values, with the halo that the windows need. samples, values: those of
-// the thread in the first row.
-template <typename Shape>
-GF_DEVICE void gf_columns_convert(const typename Shape::Filter::Args &a,
-                                  const typename Shape::T *samples, float4 *values, int thread) {
-    typedef typename Shape::Filter Filter;
-    constexpr int SIDE = Shape::SIDE, ROWS = Shape::ROWS, SAMPLES = Shape::STRIDE * Shape::COUNT;
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        values[r * Shape::VALUES_STRIDE + SIDE] =
-            Filter::convert(a, gf_columns_load(samples + r * SAMPLES));
-    static_assert(2 * SIDE * ROWS <= Shape::THREADS, "one vector of the halo per thread");
-    if (thread < 2 * SIDE * ROWS) {
-        const int r = thread % ROWS, n = thread / ROWS, i = n < SIDE ? n : n + Shape::THREADS;
-        values[r * Shape::VALUES_STRIDE + i - thread] =
-            Filter::convert(a, gf_columns_load(samples + r * SAMPLES + 4 * (i - SIDE - thread)));
-    }
-}
-
 // Rows of a tile that a block computes.
 struct gf_columns_piece {
     int64_t left;  // first sample
@@ -162,18 +130,19 @@ template <typename Shape> struct gf_columns_block {
     typedef typename Shape::T T;
     typedef typename Shape::Filter Filter;
     static constexpr int R = Shape::R, C = Shape::C, ROWS = Shape::ROWS;
+    static constexpr int SIZE = static_cast<int>(sizeof(T)), AHEAD = Shape::AHEAD;
     static constexpr uint32_t STAGE = 16 * Shape::STAGE;
-    static constexpr int AHEAD = Shape::AHEAD, COMPLETE = Shape::COMPLETE;
     const typename Shape::Filter::Args &a;
     const gf_columns_way &way;
     const gf_columns_piece &piece;
     gf_columns_shared<Shape> *shared;
     gf_window_loader loader;
-    uint32_t samples, values; // offsets in shared memory: of the thread's samples, of its values
-    // Positions in the stages in bytes: of the step that is loaded; of this step, or of the next
-    // one that is converted; and of the centers of the windows of this step.
+    uint32_t samples; // offset of the thread's samples in a stage
+    // Offsets of the lane's first run: of its window in a stage, of its results.
+    uint32_t window, results;
+    // Positions in the stages in bytes: of the step that is loaded; of this step; and of the
+    // centers of the windows of this step.
     uint32_t loaded, used, center;
-    uint32_t current; // position of the values of the step
     int step, steps;
     int row;           // of the piece, which the step computes first
     int whole;         // rows that the thread stores with whole vectors: 0, or all
@@ -202,13 +171,13 @@ template <typename Shape> struct gf_columns_block {
         __pipeline_commit();
     }
 
-    // Start to load the first steps, and complete those that the first iteration needs.
+    // Start to load the first steps, and complete the first one.
     __device__ __forceinline__ void open() {
         const int lag = R + a.radius[1];
         thread = threadIdx.x;
         steps = (piece.rows + lag + ROWS - 1) / ROWS;
-        samples = gf_columns_opaque(16 * Shape::HALO + thread * 4 * static_cast<int>(sizeof(T)));
-        values = gf_columns_opaque((Shape::CONVERTED ? Shape::STAGES * STAGE : 0) + 16 * thread);
+        samples = gf_columns_opaque(16 * Shape::HALO + thread * 4 * SIZE);
+        open_runs();
         const int64_t top = way.first + piece.first - a.radius[1];
         loader = gf_window_open(way.in, piece.left, top, top + piece.rows - 1 + 2 * a.radius[1],
                                 a.radius[0], &shared->tile);
@@ -216,48 +185,80 @@ template <typename Shape> struct gf_columns_block {
 #pragma unroll 1
         for (int i = 0; i < AHEAD; i++)
             load(i, i * STAGE);
-        const int64_t begin = piece.left + 4 * thread, count = way.in.width * Shape::C - begin;
+        const int64_t begin = piece.left + 4 * thread;
+        const int64_t count = way.in.width * way.in.channels - begin;
         whole = count >= 4 ? piece.rows : 0;
         partial = count > 0 && count < 4 ? static_cast<int>(count) : 0;
         stride = way.out_stride;
-        to = way.out + begin * static_cast<int64_t>(sizeof(T)) + (piece.first - lag) * stride;
+        to = way.out + begin * SIZE + (piece.first - lag) * stride;
         loaded = AHEAD * STAGE;
-        used = Shape::CONVERTED ? STAGE : 0;
+        used = 0;
         center = (Shape::STAGES - Shape::KEPT) % Shape::STAGES * STAGE;
-        current = 0;
         step = 0;
         row = -lag;
         revise = false;
         __pipeline_wait_prior(0);
         __syncthreads();
         if (shared->tile.all > 0)
-#pragma unroll 1
-            for (int i = 0; i < COMPLETE && i < steps; i++)
-                gf_window_finish(way.in, shared->tile, i, stage(i * STAGE));
-        if constexpr (Shape::CONVERTED) {
-            __syncthreads();
-            gf_columns_convert<Shape>(a, at<T>(samples), at<float4>(values), thread);
-        }
+            gf_window_finish(way.in, shared->tile, 0, stage(0));
     }
 
-    // Load, complete and convert the steps after this one. Returns the window of the thread.
-    __device__ __forceinline__ const float4 *prepare() {
-        // Step + COMPLETE has arrived. Step is complete, or converted.
-        __pipeline_wait_prior(AHEAD - COMPLETE - 1);
+    // Load and complete the steps after this one, which is complete after the barrier. The next one
+    // has arrived.
+    __device__ __forceinline__ void prepare() {
+        __pipeline_wait_prior(AHEAD - 2);
         __syncthreads();
-        if (shared->tile.all > 0 && step + COMPLETE < steps)
-            gf_window_finish(way.in, shared->tile, step + COMPLETE,
-                             stage((step + COMPLETE) % Shape::STAGES * STAGE));
+        if (shared->tile.all > 0 && step + 1 < steps)
+            gf_window_finish(way.in, shared->tile, step + 1,
+                             stage((step + 1) % Shape::STAGES * STAGE));
         load(step + AHEAD, loaded);
         advance(&loaded);
-        const float4 *window = at<float4>(values + (Shape::CONVERTED ? current : used));
-        if constexpr (Shape::CONVERTED) {
-            current ^= 16 * Shape::VALUES;
-            gf_columns_convert<Shape>(a, at<T>(samples + used), at<float4>(values + current),
-                                      thread);
+    }
+
+    // The runs of a warp are numbered such that 8 lanes load from different banks: BESIDE adjacent
+    // ones in each of UNITS rows, for runs of UNITS units. A lane has every 32nd run, STEP rows
+    // apart.
+    static constexpr int RUN = Filter::RUN, UNITS = RUN * SIZE / 16, BESIDE = 8 / UNITS;
+    static constexpr int STEP = RUN / 4, RUNS = ROWS / STEP; // of a lane
+    static_assert(UNITS <= STEP && ROWS % STEP == 0, "whole runs per lane");
+
+    __device__ __forceinline__ void open_runs() {
+        constexpr int GROUPS = 128 / RUN / BESIDE; // of adjacent runs per row
+        const int lane = thread % 32, warp = thread / 32;
+        const int r = lane / BESIDE % UNITS + UNITS * (lane / 8 / GROUPS);
+        const int i = lane % BESIDE + BESIDE * (lane / 8 % GROUPS);
+        window = gf_columns_opaque(16 * (r * Shape::STRIDE + i * UNITS + warp * 8 * SIZE));
+        results = gf_columns_opaque(Shape::STAGES * STAGE +
+                                    16 * ((warp * ROWS + r) * Shape::ROW + i * (RUN / 4)));
+    }
+
+    // Compute the results along x of the rows of the step.
+    __device__ __forceinline__ void along_x(float (*rows)[4]) {
+        constexpr int WORDS = 4 * (UNITS + 2 * Shape::HALO), FIRST = Shape::HALO * Shape::COUNT;
+        constexpr int SIDE = Shape::X * C;
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < RUNS; i++) {
+            uint32_t words[WORDS];
+            float v[RUN + 2 * SIDE], s[RUN];
+            gf_load_words<4 * WORDS>(
+                words, at<unsigned char>(used + window + 16 * i * STEP * Shape::STRIDE));
+#pragma unroll
+            for (int n = 0; n < RUN + 2 * SIDE; n++)
+                v[n] = Filter::value(a, words, FIRST - SIDE + n);
+            Filter::along_x(a, v, s);
+            float4 *to_results = at<float4>(results + 16 * i * STEP * Shape::ROW);
+#pragma unroll
+            for (int n = 0; n < RUN / 4; n++)
+                to_results[n] = make_float4(s[4 * n], s[4 * n + 1], s[4 * n + 2], s[4 * n + 3]);
         }
-        advance(&used);
-        return window;
+        __syncwarp();
+        const float4 *from = shared->results[thread / 32] + thread % 32;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float4 q = from[r * Shape::ROW];
+            rows[r][0] = q.x, rows[r][1] = q.y, rows[r][2] = q.z, rows[r][3] = q.w;
+        }
     }
 
     // Store the first samples of a vector from shared memory.
@@ -276,23 +277,36 @@ template <typename Shape> struct gf_columns_block {
     template <int PHASE> __device__ __forceinline__ bool compute() {
         if (step == steps)
             return false;
-        const float4 *window = prepare();
+        prepare();
+        if constexpr (Shape::X > 0) {
+            along_x(ring + PHASE * ROWS);
+        } else {
 #pragma unroll
-        for (int r = 0; r < ROWS; r++)
-            Filter::along_x(a, window + r * Shape::WINDOW_STRIDE, ring[PHASE * ROWS + r]);
+            for (int r = 0; r < ROWS; r++) {
+                uint32_t words[SIZE];
+                gf_load_words<4 * SIZE>(words,
+                                        at<unsigned char>(used + samples) + r * Shape::STRIDE * 16);
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    ring[PHASE * ROWS + r][j] = Filter::value(a, words, j);
+            }
+        }
         if (Filter::SYMMETRIC ? row > -ROWS : true) {
             unsigned char *result = to;
-            const T *middle = at<T>(samples + center);
+            const T *before = at<T>(samples + center), *now = at<T>(samples + used);
             const int end = whole - row;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 constexpr int RING = Shape::RING;
                 const int mid = PHASE * ROWS + r + RING - R;
                 float s[4];
-                uint32_t bits[4], words[sizeof(T)];
+                uint32_t bits[4], words[SIZE];
                 Filter::along_y(
                     a, state, [&](int k, int j) { return ring[(mid + k) % RING][j]; }, s);
-                const T *center_of = middle + r * Shape::STRIDE * Shape::COUNT;
+                const int back = r + Shape::KEPT * ROWS - R; // the row of the center
+                const T *center_of =
+                    (back < ROWS ? before + back * Shape::STRIDE * Shape::COUNT
+                                 : now + (back - ROWS) * Shape::STRIDE * Shape::COUNT);
                 revise |= Filter::complete(a, s, center_of, bits);
                 if (C % 2 == 0 && a.alpha)
 #pragma unroll
@@ -300,16 +314,17 @@ template <typename Shape> struct gf_columns_block {
                         bits[j] = gf_bits(center_of[j]);
                 gf_pack_samples<T, 4>(bits, words);
                 if (r < end && (Filter::ALIGNED || row + r >= 0))
-                    gf_store_words<4 * sizeof(T)>(result, words);
+                    gf_store_words<4 * SIZE>(result, words);
                 if (partial > 0)
-                    gf_store_words<4 * sizeof(T)>(
-                        reinterpret_cast<unsigned char *>(shared->partial + r), words);
+                    gf_store_words<4 * SIZE>(reinterpret_cast<unsigned char *>(shared->partial + r),
+                                             words);
                 result += stride;
             }
             if (partial > 0)
                 store_partial();
         }
         advance(&center);
+        advance(&used);
         row += ROWS;
         to += ROWS * stride;
         step++;
@@ -347,7 +362,7 @@ __global__ void __launch_bounds__(gf_columns_policy::THREADS, Filter::BLOCKS)
     const int64_t y = static_cast<int64_t>(a.tile_steps) * number / a.pieces * Shape::ROWS;
     const int64_t all = static_cast<int64_t>(a.tile_steps) * (number + 1) / a.pieces * Shape::ROWS;
     const int64_t stop = all < a.rows ? all : a.rows;
-    const gf_columns_piece piece = {static_cast<int64_t>(tile) * 4 * Shape::THREADS,
+    const gf_columns_piece piece = {static_cast<int64_t>(tile) * Shape::SAMPLES,
                                     up ? a.rows - stop : y, static_cast<int>(stop - y)};
     gf_wait_for_stream();
     if (!Filter::SYMMETRIC)
@@ -407,7 +422,7 @@ static bool gf_columns_launch(typename Filter::Args *a, const gf_plan *plan, con
     a->rows = static_cast<int64_t>(strip->out.rows);
     a->alpha = gf_has_alpha(&plan->in);
     a->tile_steps = gf_divide_up(strip->out.rows, Shape::ROWS);
-    const uint64_t tiles = gf_divide_up(gf_row_samples(&plan->in), 4 * Shape::THREADS);
+    const uint64_t tiles = gf_divide_up(gf_row_samples(&plan->in), Shape::SAMPLES);
     gf_columns_divide(a, tiles, static_cast<uint64_t>(gf_sm_count()) * Filter::BLOCKS);
     gf_launch_kernel(window_columns<Filter>, dim3(static_cast<unsigned>(tiles * a->pieces)),
                      Shape::THREADS, shared, queue, *a);
