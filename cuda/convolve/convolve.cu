@@ -243,20 +243,8 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const int rows = static_cast<int>(stop - y0), steps = (rows + 15) / 16 + 1;
     const int above = a.height / 2, below = a.height - 1 - above;
-    __syncthreads(); // before the tile and stages are overwritten
     gf_window_loader loader =
-        gf_window_open(a.in, left, y0 - above, stop - 1 + below, a.width / 2, &shared->tile);
-    __syncthreads();
-#pragma unroll
-    for (int s = 0; s < AHEAD; s++) {
-        if (s < steps)
-            gf_window_load(a.in, shared->tile, &loader, s, shared->in[s]);
-        __pipeline_commit();
-    }
-    __pipeline_wait_prior(AHEAD - 1);
-    __syncthreads();
-    if (shared->tile.all > 0)
-        gf_window_finish(a.in, shared->tile, 0, shared->in[0]);
+        gf_march_start<AHEAD>(a, shared, left, y0 - above, stop - 1 + below, a.width / 2, steps);
     uint4 *out = shared->out[warp];
     uint16_t *to_out = reinterpret_cast<uint16_t *>(out + g * OUT) + t;
     const int64_t begin = left + warp * GROUPS * 16;
@@ -270,20 +258,13 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
     int before = 0, stage = 0, free = AHEAD * STAGE; // of the rows before, of this step, to load
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-        // The rows of this step are complete; those of the next one have arrived.
-        __pipeline_wait_prior(AHEAD - 2);
-        __syncthreads();
-        if (step + AHEAD < steps)
-            gf_window_load(a.in, shared->tile, &loader, step + AHEAD, shared->in[0] + free);
-        __pipeline_commit();
         const auto next = [](int at) {
             return at == (Policy::STAGES - 1) * STAGE ? 0 : at + STAGE;
         };
-        free = next(free);
         const int here = stage;
         stage = next(stage);
-        if (shared->tile.all > 0 && step + 1 < steps)
-            gf_window_finish(a.in, shared->tile, step + 1, shared->in[0] + stage);
+        gf_march_step<AHEAD>(a, shared, &loader, step, steps, free, stage);
+        free = next(free);
         if (step == 0)
             continue;
         int sum[GROUPS][2][4];

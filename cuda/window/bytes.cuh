@@ -253,20 +253,8 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
         constexpr int STAGE = 16 * Shared::STRIDE, EACH = 32 / GROUPS, OUT = Shared::OUT_STRIDE;
         const int rows = static_cast<int>(stop - y0), steps = (rows + 15) / 16 + KB - 1;
-        __syncthreads(); // before the tile and stages are overwritten
-        gf_window_loader loader = gf_window_open(
-            a.in, left, y0 - a.radius[1], stop - 1 + a.radius[1], a.radius[0], &shared->tile);
-        __syncthreads();
-#pragma unroll
-        for (int s = 0; s < STAGES - 1; s++) {
-            if (s < steps)
-                gf_window_load(a.in, shared->tile, &loader, s, shared->in[s]);
-            __pipeline_commit();
-        }
-        __pipeline_wait_prior(STAGES - 2);
-        __syncthreads();
-        if (shared->tile.all > 0)
-            gf_window_finish(a.in, shared->tile, 0, shared->in[0]);
+        gf_window_loader loader = gf_march_start<STAGES - 1>(
+            a, shared, left, y0 - a.radius[1], stop - 1 + a.radius[1], a.radius[0], steps);
         uint4 *out = shared->out[warp];
         uint32_t *to_out = reinterpret_cast<uint32_t *>(out + g * OUT) + t;
         // Whole rows of a warp without alpha are stored at once.
@@ -282,18 +270,11 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
         asm volatile("" : "+r"(blocks)); // not computed again in each step
 #pragma unroll 1
         for (int step = 0; step < steps; step++) {
-            // The rows of this step are complete; those of the next one have arrived.
-            __pipeline_wait_prior(STAGES - 3);
-            __syncthreads();
-            if (step + STAGES - 1 < steps)
-                gf_window_load(a.in, shared->tile, &loader, step + STAGES - 1,
-                               shared->in[0] + free);
-            __pipeline_commit();
+            const int next = stage == (STAGES - 1) * STAGE ? 0 : stage + STAGE;
+            gf_march_step<STAGES - 1>(a, shared, &loader, step, steps, free, next);
             const uint32_t read = blocks + stage * 16;
             free = stage;
-            stage = stage == (STAGES - 1) * STAGE ? 0 : stage + STAGE;
-            if (shared->tile.all > 0 && step + 1 < steps)
-                gf_window_finish(a.in, shared->tile, step + 1, shared->in[0] + stage);
+            stage = next;
             uint32_t b[2][N];
             gf_load_blocks(b[0], read);
             gf_load_blocks(b[1], read + 8 * Shared::STRIDE * 16);

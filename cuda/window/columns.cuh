@@ -73,8 +73,9 @@ template <typename F> struct gf_columns_shape {
     static constexpr int AHEAD = 1 + gf_columns_policy::FLIGHT / (ROWS * MAIN * 16);
     static constexpr int KEPT = C % 2 == 0 || F::CENTER ? (R + ROWS - 1) / ROWS : 0;
     static constexpr int STAGES = AHEAD + KEPT + 1, STAGE = ROWS * STRIDE;
-    // Rows of the ring, and steps after which it begins again.
-    static constexpr int RING = 2 * R + ROWS, PHASES = RING / ROWS;
+    // Rows of the ring, and steps after which it begins again. The code of more than 16 rows does
+    // not fit into the instruction cache: after 2 steps of them, the ring is rotated.
+    static constexpr int RING = 2 * R + ROWS, PHASES = RING > 16 ? 2 : RING / ROWS;
     static_assert(RING % ROWS == 0, "whole steps");
     // Results along x of a warp. Odd: 8 lanes store to different banks.
     static constexpr int ROW = 33, RESULTS = X > 0 ? ROWS *ROW : 1;
@@ -165,9 +166,9 @@ template <typename Shape> struct gf_columns_block {
     }
 
     // Start to load a block, after those before it.
-    __device__ __forceinline__ void load(int block, uint32_t position) {
+    __device__ __forceinline__ void load(const gf_window_part &part, int block, uint32_t position) {
         if (block < steps)
-            gf_window_load(way.in, shared->tile, &loader, block, stage(position));
+            gf_window_load(way.in, shared->tile, part, &loader, block, stage(position));
         __pipeline_commit();
     }
 
@@ -184,7 +185,7 @@ template <typename Shape> struct gf_columns_block {
         __syncthreads();
 #pragma unroll 1
         for (int i = 0; i < AHEAD; i++)
-            load(i, i * STAGE);
+            load(shared->tile.part, i, i * STAGE);
         const int64_t begin = piece.left + 4 * thread;
         const int64_t count = way.in.width * way.in.channels - begin;
         whole = count >= 4 ? piece.rows : 0;
@@ -199,19 +200,20 @@ template <typename Shape> struct gf_columns_block {
         revise = false;
         __pipeline_wait_prior(0);
         __syncthreads();
-        if (shared->tile.all > 0)
+        if (shared->tile.part.all > 0)
             gf_window_finish(way.in, shared->tile, 0, stage(0));
     }
 
     // Load and complete the steps after this one, which is complete after the barrier. The next one
     // has arrived.
     __device__ __forceinline__ void prepare() {
+        const gf_window_part part = shared->tile.part;
         __pipeline_wait_prior(AHEAD - 2);
         __syncthreads();
-        if (shared->tile.all > 0 && step + 1 < steps)
+        if (part.all > 0 && step + 1 < steps)
             gf_window_finish(way.in, shared->tile, step + 1,
                              stage((step + 1) % Shape::STAGES * STAGE));
-        load(step + AHEAD, loaded);
+        load(part, step + AHEAD, loaded);
         advance(&loaded);
     }
 
@@ -331,12 +333,28 @@ template <typename Shape> struct gf_columns_block {
         return true;
     }
 
+    // Rotate the ring by PHASES steps. The next step replaces its first rows.
+    __device__ __forceinline__ void rotate() {
+        constexpr int BY = Shape::PHASES * ROWS, RING = Shape::RING;
+        float next[RING][4];
+#pragma unroll
+        for (int i = ROWS; BY < RING && i < RING; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                next[i][j] = ring[(i + BY) % RING][j];
+#pragma unroll
+        for (int i = ROWS; BY < RING && i < RING; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                ring[i][j] = next[i][j];
+    }
+
     template <int... PHASES>
     __device__ __forceinline__ void run(std::integer_sequence<int, PHASES...>) {
         open();
 #pragma unroll 1
         while ((compute<PHASES>() && ...))
-            ;
+            rotate();
         if (revise)
             Filter::revise(a, piece.first, piece.first + piece.rows, piece.left + 4 * thread);
     }

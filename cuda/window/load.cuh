@@ -64,14 +64,20 @@ struct gf_window_shape {
     static_assert(ROWS % WARPS == 0 && THREADS % ROWS == 0, "equal shares of a tile");
 };
 
+// What each step needs of a tile. It is read before the barrier of the step, which hides the time.
+struct gf_window_part {
+    int begin, size;   // the part of the tile that is in the image, in bytes
+    int plain, plains; // the first block of ROWS rows inside the image, and the number of those
+    int all;           // samples of a row that are outside of it
+};
+
 // The description of a tile in shared memory: registers are scarce.
 template <typename Shape> struct gf_window_tile {
     static constexpr int OUTSIDE = INT32_MIN;
-    int begin, size;   // the part of the tile that is in the image, in bytes
-    int plain, plains; // the first block of ROWS rows inside the image, and the number of those
+    gf_window_part part;
     int64_t left, top, bottom; // first sample of the tile in a row; first and last row to load
     int first, before;         // the first sample before the row that is needed, and their number
-    int after, all; // the first sample after the row, and the number of all that are outside
+    int after;                 // the first sample after the row
     // If samples are outside the row: for each sample, the index in the tile of the one whose
     // value it has; OUTSIDE: the constant.
     int at[Shape::SAMPLES];
@@ -121,14 +127,15 @@ GF_DEVICE gf_window_loader gf_window_open(const gf_window_source &a, int64_t lef
     for (int i = 0; i < Shape::COPIES; i++)
         w.inside |= gf_window_inside(w.at, i, begin, size) ? 1u << i : 0;
     if (thread == 0) {
-        tile->begin = begin, tile->size = size;
+        gf_window_part *part = &tile->part;
+        part->begin = begin, part->size = size;
         const int64_t last = bottom < a.height ? bottom : a.height - 1;
-        tile->plain = top < 0 ? static_cast<int>((-top + ROWS - 1) / ROWS) : 0;
-        tile->plains = static_cast<int>((last + 1 - top) / ROWS) - tile->plain;
-        tile->plains = tile->plains < 0 ? 0 : tile->plains;
+        part->plain = top < 0 ? static_cast<int>((-top + ROWS - 1) / ROWS) : 0;
+        part->plains = static_cast<int>((last + 1 - top) / ROWS) - part->plain;
+        part->plains = part->plains < 0 ? 0 : part->plains;
+        part->all = before + (SAMPLES - after < reach ? SAMPLES - after : reach);
         tile->left = left, tile->top = top, tile->bottom = bottom;
         tile->first = start - before, tile->before = before, tile->after = after;
-        tile->all = before + (SAMPLES - after < reach ? SAMPLES - after : reach);
     }
     for (int i = thread; (start > 0 || after < SAMPLES) && i < SAMPLES; i += Shape::THREADS) {
         const int64_t c = (left + i + 4096 * a.channels) % a.channels;
@@ -173,12 +180,12 @@ static __device__ __noinline__ void gf_window_load_edge(const gf_window_source &
 // one are copies of it. The copies end with a group of the pipeline.
 template <typename Shape>
 GF_DEVICE void gf_window_load(const gf_window_source &a, const gf_window_tile<Shape> &tile,
-                              gf_window_loader *w, int block, uint4 *stage) {
+                              const gf_window_part &part, gf_window_loader *w, int block,
+                              uint4 *stage) {
     constexpr int ROWS = Shape::ROWS, WARPS = Shape::WARPS, STRIDE = Shape::STRIDE;
-    if (static_cast<unsigned>(block - tile.plain) < static_cast<unsigned>(tile.plains)) {
+    if (static_cast<unsigned>(block - part.plain) < static_cast<unsigned>(part.plains)) {
         unsigned char *to = reinterpret_cast<unsigned char *>(stage + threadIdx.x / 32 * STRIDE);
         const unsigned char *row = w->from;
-        const int begin = tile.begin, size = tile.size;
         uint32_t inside = w->inside;
         asm volatile("" : "+r"(inside)); // else each bit would take a register
 #pragma unroll
@@ -189,7 +196,7 @@ GF_DEVICE void gf_window_load(const gf_window_source &a, const gf_window_tile<Sh
                 gf_copy_async(
                     reinterpret_cast<uint4 *>(to + (r * WARPS * STRIDE + 32 * i) * 16 + at),
                     row + at + 512 * i,
-                    Shape::SAME ? inside >> i & 1 : gf_window_inside(at, i, begin, size));
+                    Shape::SAME ? inside >> i & 1 : gf_window_inside(at, i, part.begin, part.size));
             row += WARPS * a.stride;
         }
     } else {
@@ -208,7 +215,7 @@ static __device__ __noinline__ void gf_window_finish(const gf_window_source &a,
     const int r = threadIdx.x % Shape::ROWS;
     T *to = reinterpret_cast<T *>(stage + r * Shape::STRIDE);
 #pragma unroll 1
-    for (int n = threadIdx.x / Shape::ROWS; n < tile.all; n += Shape::THREADS / Shape::ROWS) {
+    for (int n = threadIdx.x / Shape::ROWS; n < tile.part.all; n += Shape::THREADS / Shape::ROWS) {
         const int i = n < tile.before ? tile.first + n : tile.after + n - tile.before;
         const int at = tile.at[i];
         if (at == tile.OUTSIDE)

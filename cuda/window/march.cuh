@@ -65,6 +65,43 @@ GF_DEVICE void gf_march_each(const gf_march &a, unsigned block, int units, Run r
     }
 }
 
+// Start to load the first AHEAD steps of rows [top, bottom] of a tile into the stages shared->in,
+// and complete the first one. radius: pixels on each side that are needed.
+template <int AHEAD, typename Shared>
+GF_DEVICE gf_window_loader gf_march_start(const gf_march &a, Shared *shared, int64_t left,
+                                          int64_t top, int64_t bottom, int radius, int steps) {
+    __syncthreads(); // before the tile and stages are overwritten
+    gf_window_loader loader = gf_window_open(a.in, left, top, bottom, radius, &shared->tile);
+    __syncthreads();
+    const gf_window_part part = shared->tile.part;
+#pragma unroll
+    for (int s = 0; s < AHEAD; s++) {
+        if (s < steps)
+            gf_window_load(a.in, shared->tile, part, &loader, s, shared->in[s]);
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(AHEAD - 1);
+    __syncthreads();
+    if (part.all > 0)
+        gf_window_finish(a.in, shared->tile, 0, shared->in[0]);
+    return loader;
+}
+
+// Begin a step, whose rows are complete after this. Start to load a later one into the stage at
+// `free`, and complete the next one, which has arrived at `next`.
+template <int AHEAD, typename Shared>
+GF_DEVICE void gf_march_step(const gf_march &a, Shared *shared, gf_window_loader *loader, int step,
+                             int steps, int free, int next) {
+    const gf_window_part part = shared->tile.part;
+    __pipeline_wait_prior(AHEAD - 2);
+    __syncthreads();
+    if (step + AHEAD < steps)
+        gf_window_load(a.in, shared->tile, part, loader, step + AHEAD, shared->in[0] + free);
+    __pipeline_commit();
+    if (part.all > 0 && step + 1 < steps)
+        gf_window_finish(a.in, shared->tile, step + 1, shared->in[0] + next);
+}
+
 // Load N blocks of 8 rows x 16 bytes, adjacent in shared memory, as matrices. at: address of block
 // lane / 8 of row lane % 8. Loads of a last pair use those of the first 16 lanes.
 template <int N> GF_DEVICE void gf_load_blocks(uint32_t (&b)[N], uint32_t at) {
