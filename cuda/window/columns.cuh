@@ -28,7 +28,7 @@
 #ifndef GF_COLUMNS_CUH
 #define GF_COLUMNS_CUH
 
-#include "cuda/window/load.cuh"
+#include "cuda/window/march.cuh"
 
 #include <utility>
 
@@ -36,6 +36,7 @@
 struct gf_columns_policy {
     static constexpr int THREADS = 128;
     static constexpr int MIN_STEPS = 8; // per block
+    static constexpr int START = 4;     // steps before the first result of a tile
     // Bytes of a block whose loads are in flight: about 40 KB per SM. More are slower than fewer.
     static constexpr int FLIGHT = 8 << 10;
 };
@@ -48,11 +49,9 @@ struct gf_columns_way {
     int64_t first;      // number of that row
 };
 
-struct gf_columns_args {
+struct gf_columns_args : gf_shares {
     gf_columns_way way[2];
-    int64_t rows;        // of the strip
-    uint32_t tile_steps; // of a tile
-    uint32_t pieces;     // of a tile, one per block
+    int64_t rows; // of the strip
     int radius[2];
     bool alpha;
 };
@@ -77,6 +76,9 @@ template <typename F> struct gf_columns_shape {
     // not fit into the instruction cache: after 2 steps of them, the ring is rotated.
     static constexpr int RING = 2 * R + ROWS, PHASES = RING > 16 ? 2 : RING / ROWS;
     static_assert(RING % ROWS == 0, "whole steps");
+    // Whether blocks have equal shares. f32, and y alone, are limited by memory: they are faster if
+    // all tiles are divided at the same rows, so that blocks read whole rows together.
+    static constexpr bool EQUAL = sizeof(T) < 4 && X > 0;
     // Results along x of a warp. Odd: 8 lanes store to different banks.
     static constexpr int ROW = 33, RESULTS = X > 0 ? ROWS *ROW : 1;
 };
@@ -179,6 +181,7 @@ template <typename Shape> struct gf_columns_block {
         steps = (piece.rows + lag + ROWS - 1) / ROWS;
         samples = gf_columns_opaque(16 * Shape::HALO + thread * 4 * SIZE);
         open_runs();
+        __syncthreads(); // before the tile and stages are overwritten
         const int64_t top = way.first + piece.first - a.radius[1];
         loader = gf_window_open(way.in, piece.left, top, top + piece.rows - 1 + 2 * a.radius[1],
                                 a.radius[0], &shared->tile);
@@ -361,32 +364,39 @@ template <typename Shape> struct gf_columns_block {
 };
 
 // Compute a filter of windows in binary32.
-// Grid: one block per piece. Block: 128 threads. The image is divided into tiles of 512 samples,
-// these into about one piece per resident block, and pieces into steps of 4 rows. Pieces are
-// computed downwards and upwards in turn: two neighbours read the rows that both need at the same
-// time, and the second one finds them in the L2 cache. The rows and their halo are copied
-// asynchronously into stages in shared memory. All accesses are coalesced and conflict-free. Tail:
-// samples outside the image are filled in in shared memory; the last samples of a row are stored
-// one by one.
+// Grid: as many blocks as are resident, or about as many. Block: 128 threads. The image is divided
+// into tiles of 512 samples, and these into steps of 4 or 8 rows; a block computes an equal share
+// of all steps, or of those of a tile. Shares are computed downwards and upwards in turn: two
+// neighbours read the rows that both need at the same time, and the second one finds them in the L2
+// cache. The rows and their halo are copied asynchronously into stages in shared memory. All
+// accesses are coalesced and conflict-free. Tail: samples outside the image are filled in in shared
+// memory; the last samples of a row are stored one by one.
 template <typename Filter>
 __global__ void __launch_bounds__(gf_columns_policy::THREADS, Filter::BLOCKS)
     window_columns(const __grid_constant__ typename Filter::Args a) {
     typedef gf_columns_shape<Filter> Shape;
     extern __shared__ uint4 memory[];
     gf_columns_shared<Shape> *shared = reinterpret_cast<gf_columns_shared<Shape> *>(memory);
-    const uint32_t tiles = gridDim.x / a.pieces, tile = blockIdx.x % tiles,
-                   number = blockIdx.x / tiles;
-    const bool up = Filter::SYMMETRIC && number % 2 == 1;
-    const int64_t y = static_cast<int64_t>(a.tile_steps) * number / a.pieces * Shape::ROWS;
-    const int64_t all = static_cast<int64_t>(a.tile_steps) * (number + 1) / a.pieces * Shape::ROWS;
-    const int64_t stop = all < a.rows ? all : a.rows;
-    const gf_columns_piece piece = {static_cast<int64_t>(tile) * Shape::SAMPLES,
-                                    up ? a.rows - stop : y, static_cast<int>(stop - y)};
+    const uint32_t tiles = static_cast<uint32_t>(a.tiles), number = blockIdx.x / tiles;
+    const bool up = Filter::SYMMETRIC && (Shape::EQUAL ? blockIdx.x : number) % 2 == 1;
     gf_wait_for_stream();
     if (!Filter::SYMMETRIC)
         gf_let_next_start();
-    gf_columns_block<Shape> block = {a, a.way[up], piece, shared};
-    block.run(std::make_integer_sequence<int, Shape::PHASES>{});
+    const auto run = [&](uint64_t tile, uint64_t step, uint64_t n) {
+        const int64_t y = static_cast<int64_t>(step) * Shape::ROWS, stop = y + n * Shape::ROWS;
+        const int64_t end = stop < a.rows ? stop : a.rows;
+        const gf_columns_piece piece = {static_cast<int64_t>(tile) * Shape::SAMPLES,
+                                        up ? a.rows - end : y, static_cast<int>(end - y)};
+        gf_columns_block<Shape> block = {a, a.way[up], piece, shared};
+        block.run(std::make_integer_sequence<int, Shape::PHASES>{});
+    };
+    if constexpr (Shape::EQUAL) {
+        gf_share_each<gf_columns_policy::START>(a, blockIdx.x, run);
+    } else {
+        const uint32_t pieces = a.blocks / tiles;
+        const uint64_t first = a.tile_steps * number / pieces;
+        run(blockIdx.x % tiles, first, a.tile_steps * (number + 1) / pieces - first);
+    }
 }
 
 // ---- launch -------------------------------------------------------------------------------------
@@ -410,18 +420,16 @@ static void gf_columns_set_ways(gf_columns_args *a, const gf_plan *plan, const g
 }
 
 // Divide the columns of tiles into pieces, so that the blocks of a wave have about equal shares.
-static void gf_columns_divide(gf_columns_args *a, uint64_t tiles, uint64_t wave) {
-    constexpr uint64_t EXTRA = 4; // steps per piece: those before the first result, and the start
+static void gf_columns_divide(gf_columns_args *a, uint64_t wave) {
+    const uint64_t max = gf_divide_up(a->tile_steps, gf_columns_policy::MIN_STEPS);
     uint64_t least = UINT64_MAX;
-    a->pieces = 1;
     for (uint64_t waves = 1; waves <= 8; waves++) {
-        const uint64_t max = gf_divide_up(a->tile_steps, gf_columns_policy::MIN_STEPS);
-        uint64_t pieces = waves * wave / tiles;
-        pieces = pieces < 1 ? 1 : pieces < max ? pieces : max;
-        const uint64_t cost =
-            gf_divide_up(tiles * pieces, wave) * (gf_divide_up(a->tile_steps, pieces) + EXTRA);
+        const uint64_t most = waves * wave / a->tiles;
+        const uint64_t pieces = most < 1 ? 1 : most < max ? most : max;
+        const uint64_t cost = gf_divide_up(a->tiles * pieces, wave) *
+                              (gf_divide_up(a->tile_steps, pieces) + gf_columns_policy::START);
         if (cost < least)
-            least = cost, a->pieces = static_cast<uint32_t>(pieces);
+            least = cost, a->blocks = static_cast<uint32_t>(a->tiles * pieces);
     }
 }
 
@@ -439,11 +447,12 @@ static bool gf_columns_launch(typename Filter::Args *a, const gf_plan *plan, con
     gf_columns_set_ways(a, plan, strip, edge);
     a->rows = static_cast<int64_t>(strip->out.rows);
     a->alpha = gf_has_alpha(&plan->in);
-    a->tile_steps = gf_divide_up(strip->out.rows, Shape::ROWS);
-    const uint64_t tiles = gf_divide_up(gf_row_samples(&plan->in), Shape::SAMPLES);
-    gf_columns_divide(a, tiles, static_cast<uint64_t>(gf_sm_count()) * Filter::BLOCKS);
-    gf_launch_kernel(window_columns<Filter>, dim3(static_cast<unsigned>(tiles * a->pieces)),
-                     Shape::THREADS, shared, queue, *a);
+    const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Filter::BLOCKS;
+    gf_shares_set<gf_columns_policy::MIN_STEPS>(a, gf_row_samples(&plan->in), Shape::SAMPLES,
+                                                strip->out.rows, Shape::ROWS, wave);
+    if (!Shape::EQUAL)
+        gf_columns_divide(a, wave);
+    gf_launch_kernel(window_columns<Filter>, dim3(a->blocks), Shape::THREADS, shared, queue, *a);
     return true;
 }
 

@@ -1,22 +1,71 @@
-// Blocks that walk down tiles of bytes, 16 rows at a time: shares of the work, matrices, stores.
+// Blocks that walk down tiles: shares of the work; and of tiles of bytes: loads, matrices, stores.
 #ifndef GF_MARCH_CUH
 #define GF_MARCH_CUH
 
 #include "cuda/window/load.cuh"
 
-// The image is divided into tiles of a fixed number of bytes of a row, and these into steps of 16
-// output rows.
-struct gf_march {
+// ---- shares -------------------------------------------------------------------------------------
+
+// The image is divided into tiles, parts of a row of a fixed size, and these into steps of some
+// rows. A block computes an equal share of the steps of all tiles, in the order of the tiles.
+struct gf_shares {
+    uint64_t tile_steps; // steps of a tile
+    uint64_t tiles;
+    uint32_t blocks; // of the grid
+};
+
+// Return the first step of a block. The begin of a tile takes as long as START steps. Those of the
+// first and the last tile take an eighth longer: they fill in samples.
+template <int START> GF_DEVICE uint64_t gf_share(const gf_shares &a, unsigned block) {
+    const uint64_t inner = a.tile_steps + START, edge = inner + a.tile_steps / 8;
+    const uint64_t all = a.tiles == 1 ? edge : 2 * edge + (a.tiles - 2) * inner;
+    const uint64_t at = all * block / a.blocks;
+    uint64_t tile = 0, rest = at, length = inner;
+    if (at >= edge && all - at > edge) {
+        tile = 1 + (at - edge) / inner;
+        rest = at - edge - (tile - 1) * inner;
+    } else {
+        length = edge;
+        if (at >= edge)
+            tile = a.tiles - 1, rest = edge - (all - at);
+    }
+    rest = rest > START ? rest - START : 0;
+    return tile * a.tile_steps + rest * a.tile_steps / (length - START);
+}
+
+// Call run(tile, step, n) for the share of a block of each tile: n steps of it.
+template <int START, typename Run>
+GF_DEVICE void gf_share_each(const gf_shares &a, unsigned block, Run run) {
+    uint64_t step = gf_share<START>(a, block);
+    const uint64_t end = gf_share<START>(a, block + 1);
+    while (step < end) {
+        const uint64_t tile = step / a.tile_steps, first = step - tile * a.tile_steps;
+        const uint64_t left = a.tile_steps - first, n = end - step < left ? end - step : left;
+        run(tile, first, n);
+        step += n;
+    }
+}
+
+// Divide `rows` rows of some units into tiles and steps, and these among at most `wave` blocks, of
+// at least MIN_STEPS steps.
+template <int MIN_STEPS>
+static inline void gf_shares_set(gf_shares *a, uint64_t units, uint64_t tile_units, uint64_t rows,
+                                 uint64_t step_rows, uint64_t wave) {
+    a->tiles = gf_divide_up(units, tile_units);
+    a->tile_steps = gf_divide_up(rows, step_rows);
+    a->blocks = gf_blocks(a->tiles * a->tile_steps, MIN_STEPS, wave);
+}
+
+// ---- tiles of bytes -----------------------------------------------------------------------------
+
+struct gf_march : gf_shares {
     gf_window_source in;
     unsigned char *out; // output row 0
     size_t out_stride;
-    int64_t first;       // row of the image
-    int64_t end;         // row of the image after the last output row
-    uint64_t steps;      // of all tiles
-    uint64_t tile_steps; // of a tile
-    int64_t last;        // first byte of the last tile
-    uint32_t blocks;     // of the grid
-    uint32_t own;        // mask of the bytes of a word that are not alpha
+    int64_t first; // row of the image
+    int64_t end;   // row of the image after the last output row
+    int64_t last;  // first byte of the last tile
+    uint32_t own;  // mask of the bytes of a word that are not alpha
 };
 
 // Set the arguments for u8. units: of 16 bytes per tile.
@@ -32,20 +81,6 @@ static inline void gf_march_set(gf_march *a, const gf_plan *plan, const gf_strip
     a->own = !alpha ? ~0u : a->in.channels == 2 ? 0x00ff00ffu : 0x00ffffffu;
     const int64_t tile = 16 * units;
     a->last = a->in.row_bytes > tile ? (a->in.row_bytes - tile + 15) / 16 * 16 : 0;
-    a->tile_steps = gf_divide_up(out->rows, 16);
-    a->steps = a->tile_steps * gf_divide_up(static_cast<uint64_t>(a->in.row_bytes), 16 * units);
-}
-
-// Return the first step of a block. The steps of the first and the last tile take an eighth longer:
-// they fill in samples.
-GF_DEVICE uint64_t gf_march_share(const gf_march &a, unsigned block) {
-    const uint64_t extra = a.tile_steps / 8, tile = a.tile_steps + extra;
-    const uint64_t all = a.steps + 2 * extra, at = all * block / a.blocks;
-    if (a.steps == a.tile_steps)
-        return a.steps * block / a.blocks;
-    return at < tile         ? at * a.tile_steps / tile
-           : all - at < tile ? a.steps - (all - at) * a.tile_steps / tile
-                             : at - extra;
 }
 
 // Call run(left, first, stop) for the share of a block of each tile: rows [first, stop) of the tile
@@ -53,16 +88,11 @@ GF_DEVICE uint64_t gf_march_share(const gf_march &a, unsigned block) {
 // all its rows can be stored at once.
 template <typename Run>
 GF_DEVICE void gf_march_each(const gf_march &a, unsigned block, int units, Run run) {
-    uint64_t step = gf_march_share(a, block);
-    const uint64_t end = gf_march_share(a, block + 1);
-    while (step < end) {
-        const uint64_t tile = step / a.tile_steps, y = step - tile * a.tile_steps;
-        const uint64_t n = end - step < a.tile_steps - y ? end - step : a.tile_steps - y;
-        const int64_t first = a.first + static_cast<int64_t>(16 * y), stop = first + 16 * n;
+    gf_share_each<2>(a, block, [&](uint64_t tile, uint64_t step, uint64_t n) {
+        const int64_t first = a.first + static_cast<int64_t>(16 * step), stop = first + 16 * n;
         const int64_t left = static_cast<int64_t>(tile) * units * 16;
         run(left < a.last ? left : a.last, first, stop < a.end ? stop : a.end);
-        step += n;
-    }
+    });
 }
 
 // Start to load the first AHEAD steps of rows [top, bottom] of a tile into the stages shared->in,
@@ -158,7 +188,8 @@ static bool gf_march_launch(Args *a, const gf_plan *plan, const gf_strip *strip,
         return true;
     gf_march_set(a, plan, strip, edge, Policy::UNITS);
     const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Policy::BLOCKS;
-    a->blocks = gf_blocks(a->steps, Policy::MIN_STEPS, wave);
+    gf_shares_set<Policy::MIN_STEPS>(a, static_cast<uint64_t>(a->in.row_bytes), 16 * Policy::UNITS,
+                                     strip->out.rows, 16, wave);
     gf_launch_kernel(KERNEL, dim3(a->blocks), Policy::THREADS, shared, queue, *a);
     return true;
 }
