@@ -34,24 +34,69 @@ GF_DEVICE double general_fma(double a, double b, double c) {
     return __fma_rn(a, b, c);
 }
 
-// Return the sum of a window: get(k) is the value at distance k, from -radius to radius.
+// Return a sum along x of FIXED as the value between the passes.
+GF_DEVICE uint32_t general_narrow(uint32_t s) {
+    return (s + 128) >> 8;
+}
+GF_DEVICE float general_narrow(float s) {
+    return s;
+}
+GF_DEVICE double general_narrow(double s) {
+    return s;
+}
+
+// Tuning constants of the general kernels.
+struct general_policy {
+    static constexpr int THREADS = 256;
+    static constexpr int N = 8; // adjacent results of a thread along the axis
+    static constexpr int LANES = 32, GROUPS = THREADS / LANES; // along y: columns, groups of N rows
+};
+
+// Compute N adjacent sums of windows: get(d) is the value at distance d from the first center, taps
+// are in shared memory. The values at distances -k and k from the centers stay in registers. With
+// the next smaller k, both move by one: two loads serve N sums.
 template <gf_separable_form FORM, typename Sum, typename Get>
-GF_DEVICE Sum general_sum(const void *taps, int radius, Get get) {
-    typedef typename general_form<FORM>::Tap Tap;
-    const Tap *t = static_cast<const Tap *>(taps);
-    if constexpr (FORM == GF_SEPARABLE_FIXED || FORM == GF_SEPARABLE_SUMS) {
-        Sum s = static_cast<Sum>(t[0]) * get(0);
-        for (int k = 1; k <= radius; k++)
-            s += static_cast<Sum>(t[k]) * get(-k) + static_cast<Sum>(t[k]) * get(k);
-        return s;
-    } else {
-        if (radius == 0)
-            return t[0] * get(0);
-        Sum s = t[radius] * general_add(get(-radius), get(radius));
-        for (int k = radius - 1; k > 0; k--)
-            s = general_fma(t[k], general_add(get(-k), get(k)), s);
-        return general_fma(t[0], get(0), s);
+GF_DEVICE void general_sums(const typename general_form<FORM>::Tap *taps, int radius,
+                            Sum (&s)[general_policy::N], Get get) {
+    constexpr int N = general_policy::N;
+    constexpr bool REAL = FORM == GF_SEPARABLE_SINGLE || FORM == GF_SEPARABLE_DOUBLE;
+    const auto add_product = [](auto tap, Sum value, Sum sum) {
+        if constexpr (REAL)
+            return general_fma(tap, value, sum);
+        else
+            return sum + static_cast<Sum>(tap) * value;
+    };
+    Sum before[N], after[N];
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        s[j] = REAL ? static_cast<Sum>(-0.0) : 0; // fma(t, v, -0) is t * v
+        before[j] = get(j - radius);
+        after[j] = get(j + radius);
     }
+#pragma unroll 1
+    for (int k = radius; k > 0; k -= N) {
+#pragma unroll
+        for (int u = 0; u < N; u++) {
+            if (k == u)
+                break;
+            const auto tap = taps[k - u];
+#pragma unroll
+            for (int j = 0; j < N; j++) {
+                const Sum x = before[(j + u) % N], y = after[(j - u + N) % N];
+                if constexpr (REAL)
+                    s[j] = general_fma(tap, general_add(x, y), s[j]);
+                else
+                    s[j] = add_product(tap, x + y, s[j]);
+            }
+            before[u] = get(N - k + u);
+            after[N - 1 - u] = get(k - u - 1);
+        }
+        if (k < N)
+            break;
+    }
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        s[j] = add_product(taps[0], get(j), s[j]);
 }
 
 struct general_args {
@@ -70,32 +115,77 @@ struct general_args {
     float amount, threshold;
 };
 
+// Return the bytes of a piece of separable_along_x with its halo, at most 56 KB.
+template <typename Value> static constexpr size_t general_shared(int channels, int radius) {
+    const size_t pixels = general_policy::THREADS / channels * general_policy::N + 2 * radius;
+    return (pixels + pixels / general_policy::N + 1) * channels * sizeof(Value);
+}
+
+// Load the taps of an axis into shared memory. A barrier must follow.
+template <typename Tap>
+GF_DEVICE void general_load_taps(const general_args &a, int axis, Tap *taps) {
+    for (int k = threadIdx.x; k <= a.radius[axis]; k += general_policy::THREADS)
+        taps[k] = static_cast<const Tap *>(a.taps[axis])[k];
+}
+
 // Compute the pass along x of all rows in memory.
-// Grid: x: groups of 256 samples. y: rows, strided. Block: 256 threads, one sample each. Reads from
-// the caches; any radius and edge.
+// Grid: x: pieces of a row, of whole pixels. y: rows, strided. Block: 256 threads, 8 adjacent
+// results of a channel each. A piece and its halo are converted in shared memory, through which the
+// results leave, too: all accesses are coalesced. 8 pixels are followed by a gap of one, so that
+// lanes access different banks. Any radius and edge. Shared memory: 10 to 56 KB.
 template <gf_separable_form FORM, typename T>
-__global__ void __launch_bounds__(256) separable_along_x(const __grid_constant__ general_args a) {
+__global__ void __launch_bounds__(general_policy::THREADS)
+    separable_along_x(const __grid_constant__ general_args a) {
     typedef typename general_form<FORM>::Value Value;
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x, C = a.in.channels;
+    typedef typename general_form<FORM>::Tap Tap;
+    constexpr int THREADS = general_policy::THREADS, N = general_policy::N;
+    extern __shared__ double general_memory[];
+    __shared__ Tap taps[GF_SEPARABLE_MAX_RADIUS + 1];
+    Value *values = reinterpret_cast<Value *>(general_memory);
+    const int C = a.in.channels, radius = a.radius[0], pixels = THREADS / C * N;
+    const int g = threadIdx.x / C, c = threadIdx.x - g * C;
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * pixels;
+    const int64_t rest = a.in.width - first;
+    const int count = rest < pixels ? static_cast<int>(rest) : pixels;
+    const bool inner = first >= radius && rest >= pixels + radius;
+    const auto at = [&](int pixel) { return C * (pixel + pixel / N); };
+    // Call visit(pixel, channel, sample) for the thread's share of `all` samples of a piece.
+    const auto each = [&](int all, auto visit) {
+        int pixel = g, channel = c;
+        for (int i = threadIdx.x; i < all; i += THREADS) {
+            visit(pixel, channel, i);
+            pixel += THREADS / C, channel += THREADS % C;
+            if (channel >= C)
+                channel -= C, pixel++;
+        }
+    };
     gf_wait_for_stream();
-    if (i >= a.in.width * C)
-        return;
-    const bool inner = i >= a.radius[0] * C && i + a.radius[0] * C < a.in.width * C;
+    general_load_taps(a, 0, taps);
     for (uint64_t y = blockIdx.y; y < a.between_rows; y += gridDim.y) {
+        const unsigned char *row = a.in.in + y * a.in.stride;
+        const T *from = reinterpret_cast<const T *>(row) + (first - radius) * C;
         const bool outside = y + 1 == a.between_rows;
-        const T *row = reinterpret_cast<const T *>(a.in.in + y * a.in.stride) + i;
-        const auto get = [&](int k) {
-            if (outside)
-                return static_cast<Value>(a.in.edge.value);
-            if (inner)
-                return static_cast<Value>(row[k * C]);
-            return static_cast<Value>(gf_window_sample<T>(
-                a.in, reinterpret_cast<const unsigned char *>(row - i), i + k * C));
-        };
-        Value s = general_sum<FORM, Value>(a.taps[0], a.radius[0], get);
-        if constexpr (FORM == GF_SEPARABLE_FIXED)
-            s = (s + 128) >> 8;
-        reinterpret_cast<Value *>(a.between + y * a.between_stride)[i] = s;
+        __syncthreads(); // before the values are overwritten
+        each((count + 2 * radius) * C, [&](int pixel, int channel, int i) {
+            values[at(pixel) + channel] =
+                outside ? static_cast<Value>(a.in.edge.value)
+                : inner
+                    ? static_cast<Value>(from[i])
+                    : static_cast<Value>(gf_window_sample<T>(a.in, row, (first - radius) * C + i));
+        });
+        __syncthreads();
+        Value s[N];
+        const Value *window = values + at(g * N) + c;
+        const bool active = g * N < count && g < THREADS / C;
+        if (active)
+            general_sums<FORM>(taps, radius, s, [&](int d) { return window[at(d + radius)]; });
+        __syncthreads();
+        for (int j = 0; active && j < N; j++)
+            values[at(g * N + j) + c] = FORM == GF_SEPARABLE_FIXED ? general_narrow(s[j]) : s[j];
+        __syncthreads();
+        Value *to = reinterpret_cast<Value *>(a.between + y * a.between_stride) + first * C;
+        each(count * C,
+             [&](int pixel, int channel, int i) { to[i] = values[at(pixel) + channel]; });
     }
 }
 
@@ -122,32 +212,53 @@ GF_DEVICE T general_result(const general_args &a, Sum s, T v) {
     }
 }
 
-// Compute the pass along y, and store the results. Grid and block as for separable_along_x.
+// Compute the pass along y, and store the results.
+// Grid: x: groups of 32 samples. y: groups of 64 rows, strided. Block: 256 threads; a warp has 8
+// rows of the samples. Any radius and edge: reads from the caches.
 template <gf_separable_form FORM, typename T>
-__global__ void __launch_bounds__(256) separable_along_y(const __grid_constant__ general_args a) {
+__global__ void __launch_bounds__(general_policy::THREADS)
+    separable_along_y(const __grid_constant__ general_args a) {
     typedef typename general_form<FORM>::Value Value;
+    typedef typename general_form<FORM>::Tap Tap;
     typedef std::conditional_t<FORM == GF_SEPARABLE_SUMS, gf_u64, Value> Sum;
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x, C = a.in.channels;
+    constexpr int N = general_policy::N, LANES = general_policy::LANES;
+    constexpr int STEP = general_policy::GROUPS * N;
+    __shared__ Tap taps[GF_SEPARABLE_MAX_RADIUS + 1];
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * LANES + threadIdx.x % LANES;
+    const int radius = a.radius[1], C = a.in.channels;
     gf_wait_for_stream();
+    general_load_taps(a, 1, taps);
+    __syncthreads();
     if (i >= a.in.width * C)
         return;
     const bool is_alpha = a.alpha && i % C == C - 1;
-    for (uint64_t row = blockIdx.y; row < a.rows; row += gridDim.y) {
+    for (uint64_t row = static_cast<uint64_t>(blockIdx.y) * STEP + threadIdx.x / LANES * N;
+         row < a.rows; row += static_cast<uint64_t>(gridDim.y) * STEP) {
         const int64_t y = a.first + static_cast<int64_t>(row);
-        const T v = reinterpret_cast<const T *>(a.in.in + (y - a.in.first) * a.in.stride)[i];
-        T *to = reinterpret_cast<T *>(a.out + row * a.out_stride) + i;
-        const bool inner = y >= a.radius[1] && y + a.radius[1] < a.in.height;
-        const auto get = [&](int k) {
-            int64_t at = y + k;
-            if (!inner)
-                at = gf_edge_index(a.in.edge.mode, at, a.in.height);
-            at = at < 0 ? static_cast<int64_t>(a.between_rows) - 1 : at - a.in.first;
-            return reinterpret_cast<const Value *>(a.between + at * a.between_stride)[i];
-        };
-        if (is_alpha)
-            *to = v;
-        else
-            *to = general_result<FORM>(a, general_sum<FORM, Sum>(a.taps[1], a.radius[1], get), v);
+        const int64_t stride = static_cast<int64_t>(a.between_stride);
+        const unsigned char *column = a.between + i * static_cast<int64_t>(sizeof(Value));
+        const bool inner = y >= radius && y + N - 1 + radius < a.in.height && row + N <= a.rows;
+        // Rows after the strip are not used, and may be missing: those of the last one replace
+        // them.
+        const int64_t last = a.first + static_cast<int64_t>(a.rows) - 1 + radius;
+        Sum s[N];
+        general_sums<FORM>(taps, radius, s, [&](int d) {
+            int64_t at = y + d - a.in.first;
+            if (!inner) {
+                at = gf_edge_index(a.in.edge.mode, y + d < last ? y + d : last, a.in.height);
+                at = at < 0 ? static_cast<int64_t>(a.between_rows) - 1 : at - a.in.first;
+            }
+            return static_cast<Sum>(*reinterpret_cast<const Value *>(column + at * stride));
+        });
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            if (row + j >= a.rows)
+                break;
+            const T v =
+                reinterpret_cast<const T *>(a.in.in + (y + j - a.in.first) * a.in.stride)[i];
+            reinterpret_cast<T *>(a.out + (row + j) * a.out_stride)[i] =
+                is_alpha ? v : general_result<FORM>(a, s[j], v);
+        }
     }
 }
 
@@ -179,11 +290,19 @@ static void general_launch_form(const gf_separable_job &job) {
     a.sharpen = plan->sharpen;
     a.amount = plan->amount;
     a.threshold = plan->threshold;
-    const unsigned across = gf_blocks(gf_row_samples(&plan->head.in), 256);
-    gf_launch_kernel(separable_along_x<FORM, T>, dim3(across, gf_blocks(a.between_rows, 1, 65535)),
-                     256, 0, job.queue, a);
-    gf_launch_kernel(separable_along_y<FORM, T>, dim3(across, gf_blocks(a.rows, 1, 65535)), 256, 0,
-                     job.queue, a);
+    typedef general_policy Policy;
+    typedef typename general_form<FORM>::Value Value;
+    const int C = a.in.channels, pixels = Policy::THREADS / C * Policy::N;
+    constexpr size_t most = general_shared<Value>(GF_MAX_CHANNELS, GF_SEPARABLE_MAX_RADIUS);
+    gf_allow_shared<separable_along_x<FORM, T>>(most);
+    gf_launch_kernel(
+        separable_along_x<FORM, T>,
+        dim3(gf_blocks(plan->head.in.width, pixels), gf_blocks(a.between_rows, 1, 65535)),
+        Policy::THREADS, general_shared<Value>(C, a.radius[0]), job.queue, a);
+    gf_launch_kernel(separable_along_y<FORM, T>,
+                     dim3(gf_blocks(gf_row_samples(&plan->head.in), Policy::LANES),
+                          gf_blocks(a.rows, Policy::GROUPS * Policy::N, 65535)),
+                     Policy::THREADS, 0, job.queue, a);
 }
 
 // Queue the general kernels. They support every plan.
