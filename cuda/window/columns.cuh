@@ -79,7 +79,7 @@ template <typename F> struct gf_columns_shape {
     // Whether blocks have equal shares. f32, and y alone, are limited by memory: they are faster if
     // all tiles are divided at the same rows, so that blocks read whole rows together.
     static constexpr bool EQUAL = sizeof(T) < 4 && X > 0;
-    // Results along x of a warp. Odd: 8 lanes store to different banks.
+    // Results along x of a warp. Odd: fewer lanes store to the same banks.
     static constexpr int ROW = 33, RESULTS = X > 0 ? ROWS *ROW : 1;
 };
 
