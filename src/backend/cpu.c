@@ -104,13 +104,14 @@ static uint32_t cpu_count_states(const gf_cpu *cpu, const gf_plan *plan) {
 
 /* Choose strips large enough to give every thread a worthwhile part, and small enough for the
  * cache. Without output rows, more input rows fit: a histogram on two cores then takes 0.8 times as
- * long. With a halo, more strips are in memory at a time: half as large ones are as fast. Small
- * images are divided into up to 16 strips, so that decoding and encoding overlap. */
+ * long. With a halo, more strips are in memory at a time: half as large ones are as fast with few
+ * threads. Small images are divided into up to 16 strips, so that decoding and encoding overlap. */
 static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
     const uint64_t part = 64u << 10, share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     const uint64_t whole = (plan->out.width ? 512u << 10 : 1u << 20) + cpu->threads * part;
-    const uint64_t most = gf_map_one_to_one(plan) ? whole : whole / 2;
+    const bool halve = !gf_map_one_to_one(plan) && cpu->threads < MANY_THREADS;
+    const uint64_t most = halve ? whole / 2 : whole;
     const uint64_t bytes = gf_min(gf_min(most, 2u << 20), share > part ? share : part);
     const uint32_t slots = cpu->threads < MANY_THREADS ? SLOTS : MORE_SLOTS;
     return (gf_strip_request){.bytes = bytes,
