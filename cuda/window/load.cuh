@@ -64,7 +64,7 @@ struct gf_window_shape {
     static_assert(ROWS % WARPS == 0 && THREADS % ROWS == 0, "equal shares of a tile");
 };
 
-// Values of a tile that each step reads, before its barrier: it hides the latency of these loads.
+// Values of a tile that each step reads before its barrier, which hides the latency of the loads.
 struct gf_window_part {
     int begin, size;   // the part of the tile that is in the image, in bytes
     int plain, plains; // the first block of ROWS rows inside the image, and the number of those
