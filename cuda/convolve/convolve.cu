@@ -243,7 +243,7 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const int rows = static_cast<int>(stop - y0), steps = (rows + 15) / 16 + 1;
     const int above = a.height / 2, below = a.height - 1 - above;
-    gf_window_loader loader =
+    auto loader =
         gf_march_start<AHEAD>(a, shared, left, y0 - above, stop - 1 + below, a.width / 2, steps);
     uint4 *out = shared->out[warp];
     uint16_t *to_out = reinterpret_cast<uint16_t *>(out + g * OUT) + t;

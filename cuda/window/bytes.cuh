@@ -253,8 +253,8 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
         constexpr int STAGE = 16 * Shared::STRIDE, EACH = 32 / GROUPS, OUT = Shared::OUT_STRIDE;
         const int rows = static_cast<int>(stop - y0), steps = (rows + 15) / 16 + KB - 1;
-        gf_window_loader loader = gf_march_start<STAGES - 1>(
-            a, shared, left, y0 - a.radius[1], stop - 1 + a.radius[1], a.radius[0], steps);
+        auto loader = gf_march_start<STAGES - 1>(a, shared, left, y0 - a.radius[1],
+                                                 stop - 1 + a.radius[1], a.radius[0], steps);
         uint4 *out = shared->out[warp];
         uint32_t *to_out = reinterpret_cast<uint32_t *>(out + g * OUT) + t;
         // Whole rows of a warp without alpha are stored at once.

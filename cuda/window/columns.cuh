@@ -139,7 +139,7 @@ template <typename Shape> struct gf_columns_block {
     const gf_columns_way &way;
     const gf_columns_piece &piece;
     gf_columns_shared<Shape> *shared;
-    gf_window_loader loader;
+    gf_window_loader<typename Shape::Window> loader;
     uint32_t samples; // offset of the thread's samples in a stage
     // Offsets of the lane's first run: of its window in a stage, of its results.
     uint32_t window, results;

@@ -59,14 +59,15 @@ struct gf_window_shape {
     static constexpr int WARPS = THREADS / 32;
     // Units of a row that a lane copies. The first one of a row may be 7 before the tile.
     static constexpr int COPIES = (UNITS + 7 + 31) / 32;
-    // All rows of a warp begin at the same position in a cache line: strides are units.
-    static constexpr bool SAME = WARPS % 8 == 0;
-    static_assert(ROWS % WARPS == 0 && THREADS % ROWS == 0, "equal shares of a tile");
+    static constexpr int EACH = ROWS / WARPS; // rows per warp
+    // Strides are units: the rows of a warp, in turn, begin at so many positions in a cache line.
+    static constexpr int PLACES = WARPS % 8 == 0 ? 1 : 2;
+    static_assert(ROWS % WARPS == 0 && WARPS % 4 == 0 && THREADS % ROWS == 0,
+                  "equal shares of a tile");
 };
 
 // Values of a tile that each step reads before its barrier, which hides the latency of the loads.
 struct gf_window_part {
-    int begin, size;   // the part of the tile that is in the image, in bytes
     int plain, plains; // the first block of ROWS rows inside the image, and the number of those
     int all;           // samples of a row that are outside of it
 };
@@ -86,49 +87,43 @@ template <typename Shape> struct gf_window_tile {
 // Position of a lane in the copies of its warp. A warp copies whole rows from the cache line in
 // which the tile begins, four whole lines at a time. A part of a line costs the same as a line:
 // copies that begin inside of one reach 0.83 instead of 0.91 of the throughput of a copy (H200).
-struct gf_window_loader {
+template <typename Shape> struct gf_window_loader {
     const unsigned char *from; // unit 0 of the tile, in the next row of the warp
-    int lane;                  // offset of the lane's first copy in a line, in bytes
-    // SAME: offset of that copy in the tile, and a bit for each copy that is in the image
-    int at;
+    // Offsets in the tile of the lane's first copy of the next rows, in bytes; a bit for each of
+    // their copies that is in the image.
+    int at[Shape::PLACES];
     uint32_t inside;
 };
-
-// Return the offset in the tile of the lane's first copy of a row, in bytes.
-GF_DEVICE int gf_window_at(const gf_window_loader &w, const unsigned char *row) {
-    return w.lane - static_cast<int>(reinterpret_cast<uintptr_t>(row) % 128);
-}
-
-// Test whether copy i of a row is in the image.
-GF_DEVICE bool gf_window_inside(int at, int i, int begin, int size) {
-    return static_cast<unsigned>(at + 512 * i - begin) < static_cast<unsigned>(size);
-}
 
 // Prepare to load rows [top, bottom]. left: number of the first sample of the tile, after the halo.
 // radius: pixels on each side of the tile that are needed. A barrier must follow.
 template <typename Shape>
-GF_DEVICE gf_window_loader gf_window_open(const gf_window_source &a, int64_t left, int64_t top,
-                                          int64_t bottom, int radius, gf_window_tile<Shape> *tile) {
+GF_DEVICE gf_window_loader<Shape> gf_window_open(const gf_window_source &a, int64_t left,
+                                                 int64_t top, int64_t bottom, int radius,
+                                                 gf_window_tile<Shape> *tile) {
     constexpr int SAMPLES = Shape::SAMPLES, COUNT = Shape::COUNT, ROWS = Shape::ROWS;
     const int64_t samples = a.width * a.channels;
     const int reach = radius * a.channels, thread = threadIdx.x;
-    gf_window_loader w;
+    gf_window_loader<Shape> w;
     left -= Shape::HALO * COUNT;
     w.from = a.in + (top - a.first + thread / 32) * static_cast<int64_t>(a.stride) +
              left * static_cast<int64_t>(sizeof(typename Shape::T));
-    w.lane = thread % 32 * 16;
     const int start = left < 0 ? static_cast<int>(-left) : 0;
     const int after = samples - left < SAMPLES ? static_cast<int>(samples - left) : SAMPLES;
     const int before = start < reach ? start : reach;
     const int begin = start / COUNT * 16, size = (after + COUNT - 1) / COUNT * 16 - begin;
-    w.at = gf_window_at(w, w.from);
     w.inside = 0;
 #pragma unroll
-    for (int i = 0; i < Shape::COPIES; i++)
-        w.inside |= gf_window_inside(w.at, i, begin, size) ? 1u << i : 0;
+    for (int p = 0; p < Shape::PLACES; p++) {
+        const unsigned char *row = w.from + p * Shape::WARPS * static_cast<int64_t>(a.stride);
+        w.at[p] = thread % 32 * 16 - static_cast<int>(reinterpret_cast<uintptr_t>(row) % 128);
+#pragma unroll
+        for (int i = 0; i < Shape::COPIES; i++)
+            if (static_cast<unsigned>(w.at[p] + 512 * i - begin) < static_cast<unsigned>(size))
+                w.inside |= 1u << (p * Shape::COPIES + i);
+    }
     if (thread == 0) {
         gf_window_part *part = &tile->part;
-        part->begin = begin, part->size = size;
         const int64_t last = bottom < a.height ? bottom : a.height - 1;
         part->plain = top < 0 ? static_cast<int>((-top + ROWS - 1) / ROWS) : 0;
         part->plains = static_cast<int>((last + 1 - top) / ROWS) - part->plain;
@@ -180,29 +175,34 @@ static __device__ __noinline__ void gf_window_load_edge(const gf_window_source &
 // one are copies of it. The copies end with a group of the pipeline.
 template <typename Shape>
 GF_DEVICE void gf_window_load(const gf_window_source &a, const gf_window_tile<Shape> &tile,
-                              const gf_window_part &part, gf_window_loader *w, int block,
+                              const gf_window_part &part, gf_window_loader<Shape> *w, int block,
                               uint4 *stage) {
-    constexpr int ROWS = Shape::ROWS, WARPS = Shape::WARPS, STRIDE = Shape::STRIDE;
+    constexpr int WARPS = Shape::WARPS, STRIDE = Shape::STRIDE, PLACES = Shape::PLACES;
     if (static_cast<unsigned>(block - part.plain) < static_cast<unsigned>(part.plains)) {
         unsigned char *to = reinterpret_cast<unsigned char *>(stage + threadIdx.x / 32 * STRIDE);
         const unsigned char *row = w->from;
         uint32_t inside = w->inside;
         asm volatile("" : "+r"(inside)); // else each bit would take a register
 #pragma unroll
-        for (int r = 0; r < ROWS / WARPS; r++) {
-            const int at = Shape::SAME ? w->at : gf_window_at(*w, row);
+        for (int r = 0; r < Shape::EACH; r++) {
+            const int p = r % PLACES, at = w->at[p];
 #pragma unroll
             for (int i = 0; i < Shape::COPIES; i++)
                 gf_copy_async(
                     reinterpret_cast<uint4 *>(to + (r * WARPS * STRIDE + 32 * i) * 16 + at),
-                    row + at + 512 * i,
-                    Shape::SAME ? inside >> i & 1 : gf_window_inside(at, i, part.begin, part.size));
+                    row + at + 512 * i, inside >> (p * Shape::COPIES + i) & 1);
             row += WARPS * a.stride;
         }
     } else {
         gf_window_load_edge(a, tile, block, stage);
     }
-    w->from += ROWS * a.stride;
+    w->from += Shape::ROWS * a.stride;
+    if constexpr (Shape::EACH % PLACES != 0) {
+        const int at = w->at[0];
+        w->at[0] = w->at[1], w->at[1] = at;
+        w->inside = (w->inside << Shape::COPIES | w->inside >> Shape::COPIES) &
+                    ((1u << 2 * Shape::COPIES) - 1);
+    }
 }
 
 // Fill in the samples outside the image of block `block`, which has arrived, of a tile with such

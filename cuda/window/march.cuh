@@ -98,10 +98,10 @@ GF_DEVICE void gf_march_each(const gf_march &a, unsigned block, int units, Run r
 // Start to load the first AHEAD steps of rows [top, bottom] of a tile into the stages shared->in,
 // and complete the first one. radius: pixels on each side that are needed.
 template <int AHEAD, typename Shared>
-GF_DEVICE gf_window_loader gf_march_start(const gf_march &a, Shared *shared, int64_t left,
-                                          int64_t top, int64_t bottom, int radius, int steps) {
+GF_DEVICE auto gf_march_start(const gf_march &a, Shared *shared, int64_t left, int64_t top,
+                              int64_t bottom, int radius, int steps) {
     __syncthreads(); // before the tile and stages are overwritten
-    gf_window_loader loader = gf_window_open(a.in, left, top, bottom, radius, &shared->tile);
+    auto loader = gf_window_open(a.in, left, top, bottom, radius, &shared->tile);
     __syncthreads();
     const gf_window_part part = shared->tile.part;
 #pragma unroll
@@ -119,9 +119,9 @@ GF_DEVICE gf_window_loader gf_march_start(const gf_march &a, Shared *shared, int
 
 // Begin a step, whose rows are complete after this. Start to load a later one into the stage at
 // `free`, and complete the next one, which has arrived at `next`.
-template <int AHEAD, typename Shared>
-GF_DEVICE void gf_march_step(const gf_march &a, Shared *shared, gf_window_loader *loader, int step,
-                             int steps, int free, int next) {
+template <int AHEAD, typename Shared, typename Loader>
+GF_DEVICE void gf_march_step(const gf_march &a, Shared *shared, Loader *loader, int step, int steps,
+                             int free, int next) {
     const gf_window_part part = shared->tile.part;
     __pipeline_wait_prior(AHEAD - 2);
     __syncthreads();
