@@ -318,6 +318,29 @@ GF_DEVICE void gf_pack_samples(const uint32_t *bits, uint32_t *to) {
     }
 }
 
+// Pack samples; integers are clamped to the range of the type.
+template <typename T, int SAMPLES>
+GF_DEVICE void gf_pack_clamped(const uint32_t *bits, uint32_t *to) {
+#pragma unroll
+    for (int i = 0; i < SAMPLES * static_cast<int>(sizeof(T)) / 4; i++) {
+        if constexpr (sizeof(T) == 4)
+            to[i] = bits[i];
+        else if constexpr (sizeof(T) == 2)
+            asm("cvt.pack.sat.u16.s32 %0, %1, %2;"
+                : "=r"(to[i])
+                : "r"(bits[2 * i + 1]), "r"(bits[2 * i]));
+        else // with the conversions before it, two instructions (sm_90)
+            asm("{\n"
+                ".reg .b32 high;\n"
+                "cvt.pack.sat.u8.s32.b32 high, %4, %3, 0;\n"
+                "cvt.pack.sat.u8.s32.b32 %0, %2, %1, high;\n"
+                "}\n"
+                : "=r"(to[i])
+                : "r"(bits[4 * i]), "r"(bits[4 * i + 1]), "r"(bits[4 * i + 2]),
+                  "r"(bits[4 * i + 3]));
+    }
+}
+
 // Return the 4 bytes of channel c of 4 u8 pixels. c is constant after unrolling.
 template <int C> GF_DEVICE uint32_t gf_channel_word(const uint32_t *group, int c) {
     if (C == 1)

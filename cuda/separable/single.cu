@@ -118,6 +118,11 @@ struct single_filter {
         return false;
     }
 
+    static __device__ __forceinline__ void pack(const uint32_t (&bits)[4],
+                                                uint32_t (&words)[sizeof(T)]) {
+        gf_pack_samples<T, 4>(bits, words);
+    }
+
     static __device__ __forceinline__ void revise(const Args &, int64_t, int64_t, int64_t) {}
 };
 

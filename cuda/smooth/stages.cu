@@ -18,21 +18,24 @@ template <typename T, int TAPS, typename Get> GF_DEVICE float stages_mean(Get ge
     return gf_smooth_divided<T, TAPS>(sum, &max);
 }
 
-// Compute the smooth stage of N means, with the brightness factor, which may be 1. get(k, j): mean
-// j, k positions after it.
-template <int N, typename Get>
+// Which stages follow the mean. f32 has no SMOOTH: the factor of KEEP may be 1.
+enum stages_form : uint32_t { MEAN, SMOOTH, KEEP }; // KEEP: with the brightness factor
+
+// Compute the smooth stage of N means. get(k, j): mean j, k positions after it.
+template <stages_form FORM, int N, typename Get>
 GF_DEVICE void stages_smooth(const gf_smooth_constants &k, float (&s)[N], Get get) {
 #pragma unroll
     for (int j = 0; j < N; j++) {
         s[j] = __fmul_rn(__fadd_rn(get(0, j), get(-1, j)), k.weight);
         s[j] = __fmul_rn(__fadd_rn(s[j], get(1, j)), k.weight);
-        s[j] = __fmul_rn(s[j], k.inner_factor);
+        if (FORM == KEEP)
+            s[j] = __fmul_rn(s[j], k.inner_factor);
     }
 }
 
 // Compute again, by the stages, the results that are NaN of rows [y, stop) of the strip and 4
 // samples from i: they may be due to infinite sums.
-template <typename T, int MEAN>
+template <typename T, int RADIUS>
 static __device__ __noinline__ void stages_revise(const gf_both_args &a, int64_t y, int64_t stop,
                                                   int64_t i) {
     for (; y < stop; y++) {
@@ -41,17 +44,18 @@ static __device__ __noinline__ void stages_revise(const gf_both_args &a, int64_t
             float x[1];
             if (j % a.channels >= a.colours || !isnan(static_cast<float>(row[j])))
                 continue;
-            gf_both_exact<T, MEAN>(a, a.out_first + y, a.out_first + y + 1, j, x);
+            gf_both_exact<T, RADIUS>(a, a.out_first + y, a.out_first + y + 1, j, x);
             row[j] = gf_store<T>(x[0]);
         }
     }
 }
 
-// BOTH: along x, too. Otherwise CHANNELS is 1 for images without alpha.
-template <typename Sample, int CHANNELS, int MEAN, bool BOTH> struct stages_filter {
+// BOTH: along x, too.
+template <typename Sample, int CHANNELS, int RADIUS, stages_form FORM, bool BOTH>
+struct stages_filter {
     typedef stages_args Args;
     typedef Sample T;
-    static constexpr int C = CHANNELS, R = 4, X = BOTH ? R : 0, TAPS = 2 * MEAN + 1;
+    static constexpr int C = CHANNELS, R = 4, X = BOTH ? R : 0, TAPS = 2 * RADIUS + 1;
     static constexpr int RUN = 16, ROWS = sizeof(T) < 4 ? 8 : 4, BLOCKS = 4;
     static constexpr bool ALIGNED = false, SYMMETRIC = false, CENTER = false;
     struct State {
@@ -66,8 +70,8 @@ template <typename Sample, int CHANNELS, int MEAN, bool BOTH> struct stages_filt
         float mean[RUN + 2 * C]; // from a pixel before the samples
 #pragma unroll
         for (int i = 0; i < RUN + 2 * C; i++)
-            mean[i] = stages_mean<T, TAPS>([&](int k) { return v[i + (X - 1 - MEAN + k) * C]; });
-        stages_smooth(a.constants, s, [&](int k, int j) { return mean[j + (1 + k) * C]; });
+            mean[i] = stages_mean<T, TAPS>([&](int k) { return v[i + (X - 1 - RADIUS + k) * C]; });
+        stages_smooth<FORM>(a.constants, s, [&](int k, int j) { return mean[j + (1 + k) * C]; });
 #pragma unroll
         for (int j = 0; j < RUN; j++)
             s[j] = gf_smooth_enhance(s[j], a.constants.gain);
@@ -79,9 +83,9 @@ template <typename Sample, int CHANNELS, int MEAN, bool BOTH> struct stages_filt
         float next[4];
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            next[j] = stages_mean<T, TAPS>([&](int k) { return get(k + 1 - MEAN, j); });
-        if (BOTH || a.constants.smooth)
-            stages_smooth(a.constants, s, [&](int k, int j) {
+            next[j] = stages_mean<T, TAPS>([&](int k) { return get(k + 1 - RADIUS, j); });
+        if (FORM != MEAN)
+            stages_smooth<FORM>(a.constants, s, [&](int k, int j) {
                 return k < 0 ? state.prev[j] : k == 0 ? state.mid[j] : next[j];
             });
         else
@@ -103,9 +107,14 @@ template <typename Sample, int CHANNELS, int MEAN, bool BOTH> struct stages_filt
         return sizeof(T) == 4 && (isnan(s[0]) || isnan(s[1]) || isnan(s[2]) || isnan(s[3]));
     }
 
+    static __device__ __forceinline__ void pack(const uint32_t (&bits)[4],
+                                                uint32_t (&words)[sizeof(T)]) {
+        gf_pack_clamped<T, 4>(bits, words);
+    }
+
     static __device__ __forceinline__ void revise(const Args &a, int64_t y, int64_t stop,
                                                   int64_t i) {
-        stages_revise<T, MEAN>(a.exact, y, stop, i);
+        stages_revise<T, RADIUS>(a.exact, y, stop, i);
     }
 };
 
@@ -113,6 +122,7 @@ bool gf_smooth_stages(const gf_smooth_job &job) {
     const gf_smooth_plan *plan = job.plan;
     const gf_format *format = &plan->head.in;
     const bool both = plan->axis == GF_SMOOTH_XY, real = format->type == GF_F32;
+    const bool keep = real || plan->inner_factor != 1;
     if (plan->axis == GF_SMOOTH_X || plan->radius == 0 ||
         (both && (format->type == GF_U8 || !plan->smooth)) || !gf_chain_fits(plan, real))
         return false;
@@ -125,14 +135,20 @@ bool gf_smooth_stages(const gf_smooth_job &job) {
         a.exact = gf_both_args_of(job);
     bool queued = false;
     gf_dispatch(
-        [&](auto sample, auto channels, auto radius, auto xy) {
+        [&](auto sample, auto channels, auto radius, auto form, auto xy) {
             typedef decltype(sample) T;
-            if constexpr (xy ? sizeof(T) > 1 : channels != 3)
-                queued = gf_columns_launch<stages_filter<T, channels, radius, xy>>(
+            constexpr stages_form FORM = static_cast<stages_form>(int(form));
+            if constexpr ((xy ? sizeof(T) > 1 && FORM != MEAN : channels < 3) &&
+                          (sizeof(T) < 4 || FORM != SMOOTH))
+                queued = gf_columns_launch<stages_filter<T, channels, radius, FORM, xy>>(
                     &a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0}, job.queue);
         },
-        gf_type_of{format->type}, gf_channels{both || gf_has_alpha(format) ? format->channels : 1},
-        gf_number<1, 3>{plan->radius}, gf_flag{both});
+        gf_type_of{format->type}, gf_channels{both ? format->channels : 1 + gf_has_alpha(format)},
+        gf_number<1, 3>{plan->radius},
+        gf_number<0, 2>{!plan->smooth ? MEAN
+                        : keep        ? KEEP
+                                      : SMOOTH},
+        gf_flag{both});
     if (queued && job.queue)
         gf_both_border(job, nullptr);
     return queued;

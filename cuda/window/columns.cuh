@@ -9,7 +9,7 @@
 // A Filter class defines the results:
 //
 //     Args         arguments of the kernel; extends gf_columns_args
-//     T, C         sample type, channels
+//     T, C         sample type, channels; y alone: 1, or 2 for all images with alpha
 //     X, R         pixels on each side, a multiple of 4, or 0 for y alone; rows on each side
 //     RUN          see above: 8 or 16, a multiple of 16 bytes
 //     ROWS         rows per step: 4 or 8
@@ -23,7 +23,8 @@
 //     them along_y(args, state, get, s)           4 results along y of the next row. get(k, j):
 //     result
 //                                            j along x, k rows below. Is called before row 0, too
-//     complete(args, s, center, bits)        the stored samples; whether revise() is needed
+//     complete(args, s, center, bits)        the bits of the results; whether revise() is needed
+//     pack(bits, words)                      the stored samples
 //     revise(args, y, stop, i)               rows [y, stop) of the strip, 4 samples from i, stored
 #ifndef GF_COLUMNS_CUH
 #define GF_COLUMNS_CUH
@@ -316,8 +317,9 @@ template <typename Shape> struct gf_columns_block {
                 if (C % 2 == 0 && a.alpha)
 #pragma unroll
                     for (int j = C - 1; j < 4; j += C)
-                        bits[j] = gf_bits(center_of[j]);
-                gf_pack_samples<T, 4>(bits, words);
+                        if (j == 3 || way.in.channels == C)
+                            bits[j] = gf_bits(center_of[j]);
+                Filter::pack(bits, words);
                 if (r < end && (Filter::ALIGNED || row + r >= 0))
                     gf_store_words<4 * SIZE>(result, words);
                 if (partial > 0)
