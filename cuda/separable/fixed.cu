@@ -8,16 +8,25 @@ struct fixed_args : gf_bytes_args {
 
 struct fixed_gauss {
     typedef fixed_args Args;
-    static constexpr bool WIDE = true;
-    static constexpr uint32_t BYTE = 3, TIES = 0;
+    static constexpr bool WIDE = true, TIES = false;
+    static constexpr uint32_t START = 128;
+    static __device__ __forceinline__ uint32_t word(const Args &, const uint32_t (&s)[4],
+                                                    uint32_t *) {
+        return gf_bytes_highest(s);
+    }
 };
 
 struct fixed_box {
     typedef fixed_args Args;
-    static constexpr bool WIDE = false;
-    static constexpr uint32_t BYTE = 3, TIES = 0;
-    static __device__ __forceinline__ uint32_t value(const Args &a, uint32_t sum) {
-        return sum * a.factor + a.half;
+    static constexpr bool WIDE = false, TIES = false;
+    static constexpr uint32_t START = 0;
+    static __device__ __forceinline__ uint32_t word(const Args &a, const uint32_t (&s)[4],
+                                                    uint32_t *) {
+        uint32_t value[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            value[i] = s[i] * a.factor + a.half;
+        return gf_bytes_highest(value);
     }
 };
 

@@ -2,59 +2,69 @@
 // for both axes, and smooth_border.
 #include "cuda/smooth/both.cuh"
 
-// A sum T becomes value = T * scale in fixed point with 48 fraction bits, plus half and 1/2048. Of
-// its upper word, byte 2 is the rounded value. The bits TIES are 0 for values less than 1/2048 away
-// from the midpoint of two integers, the near-ties. Sums above max, whose value is 255.25, are
-// replaced by it.
+// A sum T becomes two values, T * scale plus and minus more than the error of the form. Where both
+// round to the same integer, it is the result; the others are near-ties.
 struct both_args : gf_bytes_args {
-    uint32_t max, factor;
-    uint64_t half; // a constant with 32 zero bits would take another instruction per sample
+    float scale, offset[2]; // SMALL: the offsets also subtract 2^23 * scale
 };
 
-struct both_bytes {
+// SMALL: sums are below 2^23. With 2^23 in the accumulators, they are the bits of 2^23 + T.
+template <bool SMALL> struct both_bytes {
     typedef both_args Args;
-    static constexpr bool WIDE = false;
-    static constexpr uint32_t BYTE = 2, TIES = 0xffc0;
-    static __device__ __forceinline__ uint32_t value(const Args &a, uint32_t sum) {
-        const uint64_t x = static_cast<uint64_t>(sum < a.max ? sum : a.max) * a.factor + a.half;
-        return static_cast<uint32_t>(x >> 32);
+    static constexpr bool WIDE = false, TIES = true;
+    static constexpr uint32_t START = SMALL ? 0x4b000000 : 0;
+
+    static __device__ __forceinline__ uint32_t word(const Args &a, const uint32_t (&s)[4],
+                                                    uint32_t *ties) {
+        uint32_t to[2];
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            uint32_t bits[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float sum = SMALL ? __uint_as_float(s[i]) : static_cast<float>(s[i]);
+                bits[i] = gf_smooth_bits<uint8_t>(__fmaf_rn(sum, a.scale, a.offset[k]));
+            }
+            gf_pack_clamped<uint8_t, 4>(bits, &to[k]);
+        }
+        *ties = *ties * 2 + (to[1] - to[0]); // the difference of two bytes is 0 or 1
+        return to[0];
     }
 };
 
-// Set the taps and the scale. Multiples of the taps that fit into bytes allow a scale below 2^-16,
-// so that the factor has 32 bits. Sums along x stay below 2^16. The error of the factor and the
-// margin for ties must be less than 1/2048. Returns false if there is no such form.
-static bool both_set(const gf_smooth_plan *plan, both_args *a) {
+// Set the taps and the scale. The products and the sum of value are rounded once, to a multiple of
+// 2^-16 below 256: the error is less than the margin for ties plus 2^-16. Taps are multiplied by
+// powers of two as far as they fit: then offsets have more fraction bits. Sums along x stay below
+// 2^16. Returns false if there is no such form.
+static bool both_set(const gf_smooth_plan *plan, both_args *a, bool *small) {
     const gf_smooth_integer *integer = &plan->integer;
-    const uint32_t reach = integer->reach;
-    if (plan->head.in.type != GF_U8 || !(integer->xy_scale > 0) ||
-        integer->xy_tie_margin + 0x1p-15f > 0x1p-11f)
+    const uint32_t reach = integer->reach, limit = (1 << 23) / 255;
+    if (plan->head.in.type != GF_U8 || !(integer->xy_scale > 0))
         return false;
-    uint32_t most = 0, sum = 0, times[2] = {1, 1}; // of the taps; of x and y
+    uint32_t most = 0, sum = 0; // of the taps
     for (uint32_t k = 0; k <= 2 * reach; k++) {
         most = integer->tap[k] > most ? integer->tap[k] : most;
         sum += integer->tap[k];
     }
-    double scale = integer->xy_scale;
-    const auto enlarge = [&](int axis, uint32_t limit) {
-        for (; scale >= 0x1p-16 && 2 * times[axis] * most < 256 && 2 * times[axis] * sum <= limit;
-             times[axis] *= 2)
-            scale /= 2;
-    };
-    enlarge(0, 256);
-    enlarge(1, 1 << 15);
-    if (scale >= 0x1p-16)
-        return false;
+    uint32_t all = sum * sum;
+    a->scale = integer->xy_scale;
     for (int axis = 0; axis < 2; axis++) {
+        uint32_t times = 1;
+        for (; 2 * times * most < 256 && 2 * all <= limit && (axis == 1 || 2 * times * sum <= 256);
+             times *= 2, all *= 2)
+            a->scale /= 2;
         a->radius[axis] = static_cast<int>(reach);
         for (uint32_t k = 0; k <= 2 * reach; k++)
             a->taps[axis][GF_BYTES_RADIUS - reach + k] =
-                static_cast<uint16_t>(times[axis] * integer->tap[k]);
+                static_cast<uint16_t>(times * integer->tap[k]);
     }
-    a->factor = static_cast<uint32_t>(scale * 0x1p48 + 0.5);
-    a->half = (UINT64_C(1) << 47) + (UINT64_C(1) << 37);
-    a->max = static_cast<uint32_t>(fmin(255.25 / scale, 0xffffffffu));
-    return true;
+    *small = all <= limit;
+    const double start = *small ? static_cast<double>(a->scale) * (1 << 23) : 0;
+    const double error = static_cast<double>(integer->xy_tie_margin) + 0x1p-16;
+    a->offset[0] = nextafterf(static_cast<float>(-start - error), -INFINITY);
+    a->offset[1] = nextafterf(static_cast<float>(-start + error), INFINITY);
+    // The lists have room for one near-tie per 512 samples.
+    return a->offset[1] - a->offset[0] < 0x1p-9f;
 }
 
 // The lists have room for one of 512 samples, and for 16,384 more. The size does not depend on the
@@ -74,14 +84,19 @@ static void both_set_lists(const gf_smooth_job &job, void *scratch, gf_bytes_tie
 bool gf_smooth_both(const gf_smooth_job &job, void *scratch) {
     const gf_smooth_plan *plan = job.plan;
     both_args a = {};
-    if (plan->axis != GF_SMOOTH_XY || plan->tile > 0 || plan->radius > 3 || !both_set(plan, &a))
+    bool small, done = false;
+    if (plan->axis != GF_SMOOTH_XY || plan->tile > 0 || plan->radius > 3 ||
+        !both_set(plan, &a, &small))
         return false;
     if (job.queue)
         both_set_lists(job, scratch, &a.ties);
-    if (!gf_bytes_launch<3, 2, both_bytes>(&a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0},
-                                           job.queue))
-        return false;
-    if (job.queue)
+    gf_dispatch(
+        [&](auto few) {
+            done = gf_bytes_launch<3, 2, both_bytes<few>>(&a, &plan->head, &job.strip,
+                                                          {GF_EDGE_REPLICATE, 0}, job.queue);
+        },
+        gf_flag{small});
+    if (done && job.queue)
         gf_both_border(job, &a);
-    return true;
+    return done;
 }

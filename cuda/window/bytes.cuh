@@ -17,10 +17,11 @@
 //     Args                  arguments of the kernel; extends gf_bytes_args
 //     WIDE                  whether taps have two bytes. The values between the passes are then
 //                           bytes 1 and 2 of a sum along x plus 128, else bytes 0 and 1
-//     BYTE                  the byte of value() that is the result
-//     value(args, sum)      of a sum along y. WIDE: 2^23 has been added, and value() is not used
-//     TIES                  if not 0: samples for which value() & TIES is 0 are near-ties; the
-//                           block records them
+//     START                 added to the sums along y. WIDE: 128, to the sums along x and, times
+//                           2^16, to those along y
+//     TIES                  whether results may be near-ties, which the block records
+//     word(args, s, ties)   4 adjacent results of sums along y. Moves ties by one bit to the left,
+//                           and adds 1 to the bytes of near-ties
 #ifndef GF_BYTES_CUH
 #define GF_BYTES_CUH
 
@@ -141,7 +142,7 @@ template <int KX, int KB> struct gf_bytes_shared {
 };
 
 // Compute the pass along x of 16 rows for a group of 16 columns. b: the blocks of both halves of
-// the rows. value: [first or last 8 columns][high or low bytes].
+// the rows. half: 128. value: [first or last 8 columns][high or low bytes].
 template <bool WIDE, int KX, int N>
 GF_DEVICE void gf_bytes_along_x(const gf_bytes_taps<KX> &taps, const uint32_t (&half)[4],
                                 const uint32_t (&b)[2][N], int group, uint32_t (&value)[2][2]) {
@@ -172,29 +173,34 @@ GF_DEVICE void gf_bytes_along_x(const gf_bytes_taps<KX> &taps, const uint32_t (&
 }
 
 // Compute the pass along y of 16 rows x 8 columns. value(block, plane): of 16 rows, the oldest
-// first. half: 128.
-template <typename Filter, int KB, typename Value>
-GF_DEVICE void gf_bytes_along_y(const typename Filter::Args &a, const gf_bytes_taps<KB> &taps,
-                                const uint32_t (&half)[4], Value value, uint32_t (&sum)[4]) {
+// first. start: of the sums; WIDE: 128.
+template <bool WIDE, int KB, typename Value>
+GF_DEVICE void gf_bytes_along_y(const gf_bytes_taps<KB> &taps, const uint32_t (&start)[4],
+                                Value value, uint32_t (&sum)[4]) {
     const uint32_t zero[4] = {};
     const auto high = [&](int k) { return value(k, 0); };
     const auto low = [&](int k) { return value(k, 1); };
     uint32_t middle[4], top[4];
-    if constexpr (!Filter::WIDE) {
+    if constexpr (!WIDE) {
         gf_bytes_product(top, zero, taps.low, high);
-        gf_bytes_product(sum, zero, taps.low, low);
+        gf_bytes_product(sum, start, taps.low, low);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            sum[i] = Filter::value(a, top[i] * 256 + sum[i]);
+            sum[i] += top[i] * 256;
         return;
     }
-    gf_bytes_product(top, half, taps.high, high);
+    gf_bytes_product(top, start, taps.high, high);
     gf_bytes_product(middle, zero, taps.low, high);
     gf_bytes_product(middle, middle, taps.high, low);
     gf_bytes_product(sum, zero, taps.low, low);
 #pragma unroll
     for (int i = 0; i < 4; i++)
         sum[i] = top[i] * 65536 + (middle[i] * 256 + sum[i]);
+}
+
+// Return the highest bytes of 4 sums.
+GF_DEVICE uint32_t gf_bytes_highest(const uint32_t (&s)[4]) {
+    return __byte_perm(__byte_perm(s[0], s[1], 0x7373), __byte_perm(s[2], s[3], 0x7373), 0x5410);
 }
 
 // ---- kernel -------------------------------------------------------------------------------------
@@ -208,7 +214,7 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
     static constexpr int N = GROUPS + 2 * Shared::HALO;
     gf_bytes_taps<KX> along_x;
     gf_bytes_taps<KB> along_y;
-    uint32_t half[4]; // 128
+    uint32_t start[4]; // of sums
 
     __device__ __forceinline__ void open(const Args &a, Shared *shared) {
         const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -218,11 +224,11 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
         // The products need four consecutive registers. If the compiler could prove that all are
         // equal, it would copy one register for each product.
         if (threadIdx.x < 4)
-            reinterpret_cast<uint32_t *>(shared->out[0])[threadIdx.x] = 128;
+            reinterpret_cast<uint32_t *>(shared->out[0])[threadIdx.x] = Filter::START;
         shared->ties = 0;
         __syncthreads();
         for (int i = 0; i < 4; i++)
-            half[i] = reinterpret_cast<const volatile uint32_t *>(shared->out[0])[i];
+            start[i] = reinterpret_cast<const volatile uint32_t *>(shared->out[0])[i];
         gf_bytes_set_taps(shared->taps[0], &along_x, [&](int block, int h, int i) {
             return 16 * (block - Shared::HALO) + 4 * t + i - (g / 2 * 4 + g % 2 + 2 * h);
         });
@@ -234,16 +240,20 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
     // Record the near-ties of a step from row y0 that are in the strip.
     __device__ __forceinline__ static void record(const Args &a, Shared *shared, uint32_t ties,
                                                   int64_t y0, int64_t begin) {
-        const int lane = threadIdx.x % 32;
+        if (ties == 0)
+            return;
+        const int64_t y = y0 + threadIdx.x % 32 / 4, i = begin + threadIdx.x % 4 * 4;
+        const int64_t below = a.end - y, right = a.in.row_bytes - i;
+        const int64_t first = (y - a.first) * a.in.row_bytes + i;
+        uint64_t *list = a.ties.at + static_cast<uint64_t>(blockIdx.x) * a.ties.max;
         for (; ties != 0; ties &= ties - 1) {
-            const int bit = __ffs(static_cast<int>(ties)) - 1, m = bit / 8, h = bit / 4 % 2;
-            const int64_t y = y0 + lane / 4 + 8 * h, i = begin + lane % 4 * 4 + 16 * m + bit % 4;
-            if (y >= a.end || i >= a.in.row_bytes)
+            const int bit = __ffs(static_cast<int>(ties)) - 1, word = 2 * GROUPS - 1 - bit % 8;
+            const int dy = word % 2 * 8, di = word / 2 * 16 + bit / 8;
+            if (dy >= below || di >= right)
                 continue;
             const uint32_t n = atomicAdd(&shared->ties, 1);
             if (n < a.ties.max)
-                a.ties.at[static_cast<uint64_t>(blockIdx.x) * a.ties.max + n] =
-                    static_cast<uint64_t>((y - a.first) * a.in.row_bytes + i);
+                list[n] = static_cast<uint64_t>(first + dy * a.in.row_bytes + di);
         }
     }
 
@@ -278,10 +288,10 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
             uint32_t b[2][N];
             gf_load_blocks(b[0], read);
             gf_load_blocks(b[1], read + 8 * Shared::STRIDE * 16);
-            uint32_t newest[GROUPS][2][2], ties = 0; // bit 8 m + 4 h + i
+            uint32_t newest[GROUPS][2][2], ties = 0; // a bit per word of results in each byte
 #pragma unroll
             for (int m = 0; m < GROUPS; m++)
-                gf_bytes_along_x<Filter::WIDE>(along_x, half, b, m, newest[m]);
+                gf_bytes_along_x<Filter::WIDE>(along_x, start, b, m, newest[m]);
 #pragma unroll
             for (int m = 0; m < GROUPS; m++) {
                 uint32_t value[KB][4], sum[2][4];
@@ -295,23 +305,14 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
                 }
 #pragma unroll
                 for (int c = 0; c < 2; c++)
-                    gf_bytes_along_y<Filter>(
-                        a, along_y, half, [&](int k, int plane) { return value[k][2 * c + plane]; },
+                    gf_bytes_along_y<Filter::WIDE>(
+                        along_y, start, [&](int k, int plane) { return value[k][2 * c + plane]; },
                         sum[c]);
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
-                    const auto bytes = [&](int byte) {
-                        const int both = (byte + 4) << 4 | byte;
-                        return __byte_perm(__byte_perm(sum[0][2 * h], sum[0][2 * h + 1], both),
-                                           __byte_perm(sum[1][2 * h], sum[1][2 * h + 1], both),
-                                           0x5410);
-                    };
-                    to_out[(8 * h * OUT + m) * 4] = bytes(Filter::BYTE);
-                    if constexpr (Filter::TIES)
-#pragma unroll
-                        for (int i = 0; i < 4; i++)
-                            if ((sum[i / 2][2 * h + i % 2] & Filter::TIES) == 0)
-                                ties |= 1u << (8 * m + 4 * h + i);
+                    const uint32_t s[4] = {sum[0][2 * h], sum[0][2 * h + 1], sum[1][2 * h],
+                                           sum[1][2 * h + 1]};
+                    to_out[(8 * h * OUT + m) * 4] = Filter::word(a, s, &ties);
                 }
             }
             oldest = oldest + 2 == KB ? 0 : oldest + 1;
