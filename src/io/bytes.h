@@ -35,11 +35,6 @@ static inline uint32_t gf_big32(const unsigned char *p) {
     return __builtin_bswap32(gf_little32(p));
 }
 
-static inline void gf_put_big32(unsigned char *p, uint32_t v) {
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(v >> (24 - 8 * i));
-}
-
 static inline void gf_put_little16(unsigned char *p, uint32_t v) {
     p[0] = (unsigned char)v;
     p[1] = (unsigned char)(v >> 8);
@@ -48,6 +43,10 @@ static inline void gf_put_little16(unsigned char *p, uint32_t v) {
 static inline void gf_put_little32(unsigned char *p, uint32_t v) {
     v = gf_host_is_little() ? v : __builtin_bswap32(v);
     memcpy(p, &v, sizeof v);
+}
+
+static inline void gf_put_big32(unsigned char *p, uint32_t v) {
+    gf_put_little32(p, __builtin_bswap32(v));
 }
 
 static inline void gf_put_little64(unsigned char *p, uint64_t v) {
@@ -89,26 +88,14 @@ static inline void gf_copy_order(void *dst, const void *src, uint64_t count, siz
                 v[k] = v[k] << 8 | v[k] >> 8;
             memcpy(out + 2 * i, v, sizeof v);
         }
-        for (; i < count; i++) {
-            uint16_t v;
-            memcpy(&v, in + 2 * i, sizeof v);
-            v = __builtin_bswap16(v);
-            memcpy(out + 2 * i, &v, sizeof v);
-        }
+        for (; i < count; i++)
+            gf_put_little16(out + 2 * i, gf_big16(in + 2 * i));
     } else if (bytes == 4) {
-        for (; i < count; i++) {
-            uint32_t v;
-            memcpy(&v, in + 4 * i, sizeof v);
-            v = __builtin_bswap32(v);
-            memcpy(out + 4 * i, &v, sizeof v);
-        }
+        for (; i < count; i++)
+            gf_put_little32(out + 4 * i, gf_big32(in + 4 * i));
     } else {
-        for (; i < count; i++) {
-            uint64_t v;
-            memcpy(&v, in + 8 * i, sizeof v);
-            v = __builtin_bswap64(v);
-            memcpy(out + 8 * i, &v, sizeof v);
-        }
+        for (; i < count; i++)
+            gf_put_little64(out + 8 * i, __builtin_bswap64(gf_little64(in + 8 * i)));
     }
 }
 
