@@ -85,22 +85,6 @@ static bool settings_parse_float(const gf_param *param, const char *text, gf_set
            (double)x >= param->min && (double)x <= param->max;
 }
 
-static bool settings_parse_range(const gf_param *param, const char *text, gf_setting *value) {
-    if (param->choices && param->choices[gf_choice_index(param->choices, text, strlen(text))])
-        return true;
-    gf_c_locale scope = gf_c_locale_enter();
-    char *middle, *end;
-    const double lo = strtod(text, &middle);
-    const bool two = middle != text && *middle == ',';
-    const double hi = two ? strtod(middle + 1, &end) : lo;
-    gf_c_locale_leave(&scope);
-    value->as.range[0] = lo;
-    value->as.range[1] = hi;
-    /* The limit leaves exponents to multiply by a number of bins. */
-    return two && end != middle + 1 && *end == 0 && text[strspn(text, "+-.0123456789eE,")] == 0 &&
-           lo < hi && hi - lo <= 1e303;
-}
-
 /* Parse a decimal number as binary64. Return the end of its text; NULL: it is none. */
 static const char *settings_parse_real(const char *text, double *x) {
     gf_c_locale scope = gf_c_locale_enter();
@@ -109,6 +93,18 @@ static const char *settings_parse_real(const char *text, double *x) {
     gf_c_locale_leave(&scope);
     const size_t length = strspn(text, "+-.0123456789eE"); /* no hexadecimal, "inf" or spaces */
     return end != text && (size_t)(end - text) == length && *x - *x == 0 ? end : NULL;
+}
+
+static bool settings_parse_range(const gf_param *param, const char *text, gf_setting *value) {
+    double *range = value->as.range;
+    if (param->choices && param->choices[gf_choice_index(param->choices, text, strlen(text))])
+        return true;
+    const char *end = settings_parse_real(text, &range[0]);
+    if (!end || *end != ',')
+        return false;
+    end = settings_parse_real(end + 1, &range[1]);
+    /* The limit leaves exponents to multiply by a number of bins. */
+    return end && *end == 0 && range[0] < range[1] && range[1] - range[0] <= 1e303;
 }
 
 static bool settings_parse_pair(const gf_param *param, const char *text, gf_setting *value) {
