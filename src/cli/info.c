@@ -1,6 +1,5 @@
 /* Commands info (formats and metadata of image files) and devices (processor and CUDA devices). */
 #include <inttypes.h>
-#include <stdint.h>
 
 #include "commands.h"
 #include "report.h"

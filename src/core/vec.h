@@ -7,7 +7,6 @@
 #define GF_VEC_H
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Metadata: lists of items, and conversion between PNG chunks and the items of other formats. */
 #include "io/meta/metadata.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * omitted. */
 #include <stdlib.h>
 
-#include "core/error.h"
 #include "io/bytes.h"
 #include "io/stb/raster.h"
 
