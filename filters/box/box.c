@@ -27,13 +27,7 @@ static const char *const cases[] = {
 };
 
 static gf_status plan_box(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    gf_separable_plan *plan = (gf_separable_plan *)head;
-    double radius[2];
-    gf_settings_pair(settings, "radius", radius);
-    plan->radius[0] = (uint32_t)radius[0];
-    plan->radius[1] = (uint32_t)radius[1];
-    const gf_status status = gf_edge_read(settings, head->in.type, &plan->edge, error);
-    return status ? status : gf_separable_set(plan, NULL, error);
+    return gf_separable_set(head, settings, 0, error);
 }
 
 const gf_filter gf_box_filter = {

@@ -39,14 +39,8 @@ static const char *const cases[] = {
 };
 
 static gf_status plan_gaussian(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    gf_separable_plan *plan = (gf_separable_plan *)head;
     const double truncate = (double)gf_settings_float(settings, "truncate");
-    double sigma[2];
-    gf_settings_pair(settings, "sigma", sigma);
-    gf_status status = gf_edge_read(settings, head->in.type, &plan->edge, error);
-    if (!status)
-        status = gf_separable_set_radius(plan, sigma, truncate, error);
-    return status ? status : gf_separable_set(plan, sigma, error);
+    return gf_separable_set(head, settings, truncate, error);
 }
 
 const gf_filter gf_gaussian_filter = {

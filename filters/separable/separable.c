@@ -59,8 +59,9 @@ void gf_separable_fixed(const double *t, uint32_t radius, uint32_t *fixed) {
     fixed[0] += rest;
 }
 
-gf_status gf_separable_set_radius(gf_separable_plan *plan, const double sigma[2], double truncate,
-                                  gf_error *error) {
+/* Set the radius of a Gaussian, floor(truncate * sigma + 0.5), of both axes. */
+static gf_status separable_set_radius(gf_separable_plan *plan, const double sigma[2],
+                                      double truncate, gf_error *error) {
     for (int axis = 0; axis < 2; axis++) {
         const double radius = floor(truncate * sigma[axis] + 0.5);
         if (radius > GF_SEPARABLE_MAX_RADIUS)
@@ -108,11 +109,21 @@ static void separable_set_taps(const gf_separable_plan *plan, int axis, const do
     }
 }
 
-gf_status gf_separable_set(gf_separable_plan *plan, const double *sigma, gf_error *error) {
-    gf_plan *head = &plan->head;
+gf_status gf_separable_set(gf_plan *head, const gf_settings *settings, double truncate,
+                           gf_error *error) {
+    gf_separable_plan *plan = (gf_separable_plan *)head;
     const uint32_t *radius = plan->radius;
-    plan->form = separable_form(plan, !sigma);
-    plan->count = sigma ? 1 : (2 * radius[0] + 1) * (2 * radius[1] + 1);
+    const bool box = truncate == 0;
+    double size[2];
+    gf_settings_pair(settings, box ? "radius" : "sigma", size);
+    gf_status status = gf_edge_read(settings, head->in.type, &plan->edge, error);
+    if (!status)
+        status = separable_set_radius(plan, size, box ? 1 : truncate, error);
+    if (status)
+        return status;
+    const double *sigma = box ? NULL : size;
+    plan->form = separable_form(plan, box);
+    plan->count = box ? (2 * radius[0] + 1) * (2 * radius[1] + 1) : 1;
     const size_t tap = gf_separable_tap_bytes(plan->form);
     head->constant_bytes = (radius[0] + radius[1] + 2) * tap;
     head->constants = head->owned = malloc(head->constant_bytes);

@@ -56,13 +56,10 @@ GF_BOTH size_t gf_separable_tap_bytes(gf_separable_form form) {
     return form == GF_SEPARABLE_DOUBLE ? sizeof(double) : sizeof(float);
 }
 
-/* Complete a plan of gaussian or sharpen, or of box (sigma NULL): radius, edge and filter-specific
- * members are set. sigma: of x and y; 0 for radius 0. */
-gf_status gf_separable_set(gf_separable_plan *plan, const double *sigma, gf_error *error);
-/* Set the radius of a Gaussian, floor(truncate * sigma + 0.5), of both axes. Return GF_USAGE if one
- * is too large. */
-gf_status gf_separable_set_radius(gf_separable_plan *plan, const double sigma[2], double truncate,
-                                  gf_error *error);
+/* Complete a plan of gaussian or sharpen, whose radius is truncate times sigma, or of box (truncate
+ * 0). Filter-specific members are set. Return GF_USAGE for a bad setting. */
+gf_status gf_separable_set(gf_plan *head, const gf_settings *settings, double truncate,
+                           gf_error *error);
 
 /* Compute the taps t[0..radius] of a Gaussian in binary64, with a sum of 1 over the whole window.
  */

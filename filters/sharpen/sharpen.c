@@ -44,15 +44,10 @@ static const char *const cases[] = {
 
 static gf_status plan_sharpen(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_separable_plan *plan = (gf_separable_plan *)head;
-    double sigma[2];
-    gf_settings_pair(settings, "sigma", sigma);
     plan->sharpen = true;
     plan->amount = gf_settings_float(settings, "amount");
     plan->threshold = gf_settings_float(settings, "threshold");
-    gf_status status = gf_edge_read(settings, head->in.type, &plan->edge, error);
-    if (!status)
-        status = gf_separable_set_radius(plan, sigma, TRUNCATE, error);
-    return status ? status : gf_separable_set(plan, sigma, error);
+    return gf_separable_set(head, settings, TRUNCATE, error);
 }
 
 const gf_filter gf_sharpen_filter = {
