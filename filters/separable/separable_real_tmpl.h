@@ -115,6 +115,14 @@ GF_INLINE void GF_T(real_convert)(const gf_type type, REAL *to, const void *from
     }
 }
 
+static void GF_T(real_load)(gf_type type, void *to, const void *from, size_t n) {
+    GF_T(reals_by_type)(type, GF_T(real_convert), to, from, n);
+}
+
+static void GF_T(real_across)(const gf_separable_plan *plan, const gf_separable_group *group) {
+    GF_T(reals_by_type)(plan->head.in.type, GF_T(real_rows), plan, group);
+}
+
 #undef REAL
 #undef REALS
 #undef LANES

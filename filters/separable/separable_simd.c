@@ -29,6 +29,7 @@ typedef uint16_t half_u16 __attribute__((vector_size(VEC_FLOATS)));
 #define reals_fma_f32 vec_fma
 #define reals_from_f32 vec_load_samples
 #define reals_to_f32 vec_store_samples
+#define reals_by_type_f32 GF_BY_TYPE
 
 static inline vec reals_choose_f32(vec_i32 mask, vec a, vec b) {
     return (vec)((mask & (vec_i32)a) | (~mask & (vec_i32)b));
@@ -65,22 +66,21 @@ static inline reals_f64 reals_fma_f64(reals_f64 a, reals_f64 b, reals_f64 c) {
 }
 
 /* DOUBLE is for u16 only, and never for box. */
+#define reals_by_type_f64(type, function, ...) function(GF_U16, __VA_ARGS__)
+
 static inline reals_f64 reals_from_f64(const gf_type type, const void *row, size_t i) {
     half_u16 x;
-    (void)type;
     memcpy(&x, (const uint16_t *)row + i, sizeof x);
     return __builtin_convertvector(__builtin_convertvector(x, half_i32), reals_f64);
 }
 
 static inline reals_f64 reals_over_f64(reals_f64 x, uint32_t count) {
-    (void)count;
     return x;
 }
 
 /* Clamp, and round by adding 2^52: the low bits of the sum are the integer. */
 static inline void reals_to_f64(const gf_type type, void *row, size_t i, reals_f64 x) {
     const reals_f64 max = reals_set_f64(65535);
-    (void)type;
     x = reals_choose_f64(x > 0, x, reals_set_f64(0));
     x = reals_choose_f64(x < max, x, max);
     const half_u16 samples = __builtin_convertvector((vec_i64)(x + 0x1p52), half_u16);
@@ -91,22 +91,6 @@ static inline void reals_to_f64(const gf_type type, void *row, size_t i, reals_f
 #include "separable/separable_real_tmpl.h"
 #define TYPE f64
 #include "separable/separable_real_tmpl.h"
-
-static void real_load_f32(gf_type type, void *to, const void *from, size_t n) {
-    GF_BY_TYPE(type, real_convert_f32, to, from, n);
-}
-
-static void real_across_f32(const gf_separable_plan *plan, const gf_separable_group *group) {
-    GF_BY_TYPE(plan->head.in.type, real_rows_f32, plan, group);
-}
-
-static void real_load_f64(gf_type type, void *to, const void *from, size_t n) {
-    real_convert_f64(type, to, from, n);
-}
-
-static void real_across_f64(const gf_separable_plan *plan, const gf_separable_group *group) {
-    real_rows_f64(GF_U16, plan, group);
-}
 
 /* ---- fixed point ----------------------------------------------------------------------------- */
 

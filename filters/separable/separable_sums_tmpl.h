@@ -16,16 +16,14 @@ GF_INLINE void GF_T(sums_slide_row)(const gf_type type, const gf_separable_slide
     const size_t bytes = gf_type_bytes(type);
     WORD *columns = slide->columns;
     const char *add = slide->add, *subtract = slide->subtract, *next = slide->next;
-    size_t i = 0, count;
-    for (; i < n; i += count) {
-        count = 64;
+    for (size_t i = 0; i < n; i += 64) {
+        const char *old = subtract ? subtract + i * bytes : NULL;
         for (size_t line = 0; line < 64 * bytes; line += 64)
             __builtin_prefetch(next + i * bytes + line, 1);
         if (n - i >= 64)
-            GF_T(sums_slide_samples)
-        (type, columns + i, add + i * bytes, subtract ? subtract + i * bytes : NULL, 64);
-        else GF_T(sums_slide_samples)(type, columns + i, add + i * bytes,
-                                      subtract ? subtract + i * bytes : NULL, n - i);
+            GF_T(sums_slide_samples)(type, columns + i, add + i * bytes, old, 64);
+        else
+            GF_T(sums_slide_samples)(type, columns + i, add + i * bytes, old, n - i);
     }
 }
 
