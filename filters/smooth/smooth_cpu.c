@@ -21,10 +21,6 @@ typedef struct gf_smooth_part {
     uint8_t alpha[64]; /* 0xff for the alpha bytes of a row, from a pixel boundary on */
 } gf_smooth_part;
 
-static uint64_t smooth_min(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 static uint64_t smooth_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -60,7 +56,7 @@ static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, u
                                   uint64_t e) {
     gf_smooth_span span = {.s = s};
     gf_smooth_tile(plan, s, length, &span.a, &span.b);
-    span.e = smooth_min(e, span.b);
+    span.e = gf_min(e, span.b);
     const uint64_t side = plan->smooth; /* positions that the smooth stage reads on each side */
     span.blur_s = s - span.a < side ? span.a : s - side;
     span.blur_e = span.b - span.e < side ? span.b : span.e + side;
@@ -80,14 +76,14 @@ static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *
         const uint64_t lo = p - span->a < r ? span->a : p - r;
         const uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
         /* One call covers all positions whose whole window is inside the tile. */
-        count = hi - lo == 2 * r ? smooth_min(span->blur_e, span->b - r) - p : 1;
+        count = hi - lo == 2 * r ? gf_min(span->blur_e, span->b - r) - p : 1;
         part->simd->blur(part->blurred + (p - span->blur_s) * lanes,
                          part->loaded + (lo - span->load_s) * lanes, lanes, (unsigned)(hi - lo + 1),
                          (size_t)count * lanes, prefetch);
     }
     for (uint64_t p = span->s, count; p < span->e; p += count) {
         const bool first = p == span->a, last = p == span->b - 1;
-        count = first || last ? 1 : smooth_min(span->e, span->b - 1) - p;
+        count = first || last ? 1 : gf_min(span->e, span->b - 1) - p;
         const float *mid = blurred + (p - span->blur_s) * lanes;
         const gf_smooth_chain chain = {plan->smooth && !first ? mid - lanes : NULL, mid,
                                        plan->smooth && !last ? mid + lanes : NULL, plan->weight,
@@ -104,8 +100,8 @@ static void smooth_chain_row(const gf_smooth_part *part, const unsigned char *ro
     const size_t lanes = format->channels, pixel = smooth_pixel_bytes(part->plan);
     gf_smooth_span span;
     for (uint64_t p = s; p < e; p = span.e) {
-        span = smooth_span(part->plan, format->width, p,
-                           smooth_min(e, p + ROW_SEGMENT_SAMPLES / lanes));
+        span =
+            smooth_span(part->plan, format->width, p, gf_min(e, p + ROW_SEGMENT_SAMPLES / lanes));
         part->simd->load(format->type, part->loaded, row + span.load_s * pixel,
                          (size_t)(span.load_e - span.load_s) * lanes, part->plan->gain);
         unsigned char *to = dst + (p - s) * lanes * gf_type_bytes(type);
@@ -191,7 +187,7 @@ static uint64_t smooth_ring_rows(const gf_smooth_plan *plan) {
 static size_t smooth_lanes(const gf_smooth_plan *plan) {
     const uint64_t ring = plan->axis == GF_SMOOTH_Y ? RING_FLOATS_Y : RING_FLOATS_XY;
     const uint64_t lanes = ring / (smooth_ring_rows(plan) + MEAN_ROWS);
-    return (size_t)(lanes < LANES_MIN ? LANES_MIN : smooth_min(lanes, LANES_MAX));
+    return (size_t)(lanes < LANES_MIN ? LANES_MIN : gf_min(lanes, LANES_MAX));
 }
 
 static size_t smooth_ring_stride(const gf_smooth_plan *plan) {
@@ -296,12 +292,12 @@ static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64
         pass.rows[i] = smooth_enhanced(part, i);
     for (uint64_t x = x0; x < x0 + pixels; x += segment) {
         pass.x = x;
-        pass.pixels = smooth_min(segment, x0 + pixels - x);
+        pass.pixels = gf_min(segment, x0 + pixels - x);
         pass.lanes = (size_t)pass.pixels * plan->head.in.channels;
         pass.x_bytes = (size_t)x * smooth_pixel_bytes(plan);
         for (pass.s = s; pass.s < e; pass.s = pass.e) {
             gf_smooth_tile(plan, pass.s, plan->head.in.height, &pass.a, &pass.b);
-            pass.e = smooth_min(e, pass.b);
+            pass.e = gf_min(e, pass.b);
             smooth_run_pass(&pass);
         }
     }
@@ -320,8 +316,8 @@ static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint6
     const uint64_t reach = plan->integer.reach;
     uint64_t a, b;
     gf_smooth_tile(plan, s, length, &a, &b);
-    const uint64_t end = smooth_min(e, b);
-    *in_e = smooth_min(e, smooth_max(b, reach) - reach);
+    const uint64_t end = gf_min(e, b);
+    *in_e = gf_min(e, smooth_max(b, reach) - reach);
     *in_s = smooth_max(s, a + reach);
     if (*in_s >= *in_e)
         *in_s = *in_e = end;
@@ -344,7 +340,7 @@ static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned ch
         return;
     }
     for (uint64_t x = s, end; x < e; x = end) {
-        end = smooth_min(e, x + segment);
+        end = gf_min(e, x + segment);
         if (end < e && e - end < MIN_RUN)
             end -= MIN_RUN; /* make the last segment long enough */
         /* Start the following segments at a cache line if a pixel starts there. */
@@ -366,7 +362,7 @@ static void smooth_row_pieces(const gf_smooth_part *part, uint64_t y, uint64_t s
     unsigned char *out = gf_row(part->out, y);
     const uint64_t piece = part->has_alpha ? ALPHA_PIECE : e - s;
     for (uint64_t first = s, last; first < e; first = last) {
-        last = smooth_min(e, first + piece);
+        last = gf_min(e, first + piece);
         if (!part->use_integers)
             smooth_row_by_chain(part, in, out, first, last);
         for (uint64_t x = first, in_s, in_e, end; part->use_integers && x < last; x = end) {
@@ -399,7 +395,7 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
     if (rows >= min_rows && part->use_integers && !plan->tile && width > 3 * reach) {
         const uint64_t end = y0 + gf_share(rows, index + 1, parts);
         for (uint64_t y = y0 + gf_share(rows, index, parts), next; y < end; y = next) {
-            next = smooth_min(end, y + ENDS_ROWS);
+            next = gf_min(end, y + ENDS_ROWS);
             if (reach > 0) {
                 smooth_row_ends(part, y, next - y, 0, reach);
                 smooth_row_ends(part, y, next - y, width - reach, width);
@@ -410,7 +406,7 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
         return;
     }
     const uint64_t max = (width - 1) / MIN_CUT + 1;
-    const uint32_t cuts = rows < min_rows ? (uint32_t)smooth_min(min_rows / rows + 1, max) : 1;
+    const uint32_t cuts = rows < min_rows ? (uint32_t)gf_min(min_rows / rows + 1, max) : 1;
     const uint64_t last = gf_share(rows * cuts, index + 1, parts);
     for (uint64_t piece = gf_share(rows * cuts, index, parts); piece < last; piece++) {
         const uint32_t cut = (uint32_t)(piece % cuts);
@@ -440,7 +436,7 @@ static void smooth_column_range(const gf_smooth_part *part, uint64_t left, uint6
     const bool both = part->plan->axis == GF_SMOOTH_XY && part->use_integers;
     const uint64_t segment = (both ? GF_SMOOTH_XY_MAX : SEGMENT_SAMPLES) / format->channels;
     for (uint64_t x = left; x < right; x += segment) {
-        const uint64_t pixels = smooth_min(segment, right - x), n = pixels * format->channels;
+        const uint64_t pixels = gf_min(segment, right - x), n = pixels * format->channels;
         const bool integers = part->use_integers && n >= MIN_RUN;
         if (!integers)
             smooth_chain_columns(part, x, pixels, s, e);
@@ -450,7 +446,7 @@ static void smooth_column_range(const gf_smooth_part *part, uint64_t left, uint6
             while (in_s < in_e) {
                 in_s = gf_smooth_u8_columns(&part->u8, part->in, part->out,
                                             (size_t)x * format->channels, (size_t)n, in_s, in_e);
-                const uint64_t fallback = smooth_min(in_e, in_s + FALLBACK_ROWS);
+                const uint64_t fallback = gf_min(in_e, in_s + FALLBACK_ROWS);
                 smooth_chain_columns(part, x, pixels, in_s, fallback);
                 in_s = fallback;
             }
@@ -464,13 +460,13 @@ static void smooth_column_range(const gf_smooth_part *part, uint64_t left, uint6
 static void smooth_both_axes(const gf_smooth_part *part, uint64_t left, uint64_t right, uint64_t s,
                              uint64_t e) {
     const uint64_t reach = part->plan->integer.reach, width = part->plan->head.in.width;
-    const uint64_t first = smooth_min(right, smooth_max(left, reach));
-    const uint64_t last = smooth_max(first, smooth_min(right, width - reach));
+    const uint64_t first = gf_min(right, smooth_max(left, reach));
+    const uint64_t last = smooth_max(first, gf_min(right, width - reach));
     for (uint64_t y = s, next; y < e; y = next) {
-        next = smooth_min(e, y + XY_ROWS);
+        next = gf_min(e, y + XY_ROWS);
         smooth_column_range(part, first, last, y, next);
         for (uint64_t i = y; i < next; i += XY_ENDS_ROWS) {
-            const uint64_t rows = smooth_min(XY_ENDS_ROWS, next - i);
+            const uint64_t rows = gf_min(XY_ENDS_ROWS, next - i);
             if (left < first)
                 smooth_row_ends(part, i, rows, left, first);
             if (last < right)
