@@ -28,16 +28,6 @@ typedef struct convolve_tile {
     float odd, inverse, factor;
 } convolve_tile;
 
-/* Convert n samples to numbers, starting at sample i. */
-GF_INLINE void convolve_convert(const gf_type type, float *to, const void *row, size_t i,
-                                size_t n) {
-    size_t k = 0;
-    for (; n - k >= VEC_FLOATS; k += VEC_FLOATS)
-        vec_store(to + k, vec_load_samples(type, row, i + k));
-    for (; k < n; k++)
-        to[k] = gf_get_sample(type, row, i + k);
-}
-
 /* Store pixels [x, end) of a row, outside the image. row: NULL outside the image, too. */
 static void convolve_load_edge(const gf_convolve_plan *plan, const unsigned char *row, int64_t x,
                                int64_t end, float *to) {
@@ -66,8 +56,9 @@ static void convolve_load_row(const convolve_tile *tile, int64_t y, float *to) {
     } else {
         const unsigned char *row = gf_row(tile->in, (uint64_t)from);
         convolve_load_edge(plan, row, begin, left, to);
-        GF_BY_TYPE(format->type, convolve_convert, to + (size_t)(left - begin) * channels, row,
-                   (size_t)left * channels, (size_t)(right - left) * channels);
+        GF_BY_TYPE(format->type, vec_convert, to + (size_t)(left - begin) * channels,
+                   row + (size_t)left * channels * gf_type_bytes(format->type),
+                   (size_t)(right - left) * channels, 1);
         convolve_load_edge(plan, row, right, end, last);
     }
     memset(last + (size_t)(end - right) * channels, 0, BLOCK * sizeof *to);

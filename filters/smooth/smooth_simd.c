@@ -5,22 +5,8 @@
 /* Loops over scratch process whole vectors, past n into the padding. Loops over an image pass the
  * last, partial vector through a buffer on the stack. */
 
-GF_INLINE void smooth_load_samples(const gf_type type, float *dst, const unsigned char *src,
-                                   size_t n, float gain) {
-    const size_t bytes = gf_type_bytes(type);
-    const vec g = vec_set(gain);
-    size_t i = 0;
-    for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)
-        vec_store(dst + i, vec_load_samples(type, src, i) * g);
-    if (i < n) {
-        float tail[VEC_FLOATS] = {0};
-        memcpy(tail, src + i * bytes, (n - i) * bytes);
-        vec_store(dst + i, vec_load_samples(type, tail, 0) * g);
-    }
-}
-
 static void smooth_load(gf_type type, float *dst, const void *src, size_t n, float gain) {
-    GF_BY_TYPE(type, smooth_load_samples, dst, src, n, gain);
+    GF_BY_TYPE(type, vec_convert, dst, src, n, gain);
 }
 
 /* Input of a mean: an array of rows, or one row read at multiples of step. */

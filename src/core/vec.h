@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/image.h"
 #include "core/machine.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
@@ -266,6 +267,20 @@ GF_INLINE vec vec_load_samples(const gf_type type, const void *row, size_t i) {
     return type == GF_U8    ? vec_load_u8((const uint8_t *)row + i)
            : type == GF_U16 ? vec_load_u16((const uint16_t *)row + i)
                             : vec_load((const float *)row + i);
+}
+
+/* Multiply n samples by a factor. Whole vectors are stored: up to VEC_FLOATS - 1 more numbers. */
+GF_INLINE void vec_convert(const gf_type type, float *to, const void *from, size_t n,
+                           const float factor) {
+    const size_t bytes = gf_type_bytes(type);
+    size_t i = 0;
+    for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)
+        vec_store(to + i, vec_load_samples(type, from, i) * vec_set(factor));
+    if (i < n) {
+        float rest[VEC_FLOATS] = {0};
+        memcpy(rest, (const unsigned char *)from + i * bytes, (n - i) * bytes);
+        vec_store(to + i, vec_load_samples(type, rest, 0) * vec_set(factor));
+    }
 }
 
 /* Store samples: integers clamped and rounded, NaN of f32 as 0x7fc00000. */
