@@ -255,10 +255,11 @@ GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_smooth_scaling *scalin
     return VEC_OP(packus_epi32)(VEC_OP(srli_epi32)(a, 16), VEC_OP(srli_epi32)(b, 16));
 }
 
-/* Compute outputs [from, to) in whole vectors. */
-GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
-                                  size_t to, const gf_smooth_seven *seven, bool in_16_bits,
-                                  gf_smooth_distance distance, gf_smooth_ties *ties) {
+/* Compute outputs [range[0], range[1]) in whole vectors. */
+GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t step,
+                                  const size_t range[2], const gf_smooth_seven *seven,
+                                  const bool in_16_bits, gf_smooth_distance distance,
+                                  gf_smooth_ties *ties) {
     const gf_smooth_window window = smooth_window_of(seven, step);
     const vec_bits factor = smooth_set16(seven->factor), tie = smooth_set16(seven->tie);
     const int width = smooth_fixed_width(seven->tie_margin);
@@ -266,7 +267,7 @@ GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t 
                                        vec_set((float)(32768 + width))};
     const vec_bits below =
         VEC_OP(set1_epi16)(in_16_bits ? seven->tie_below : (short)(2 * width - 32768));
-    for (size_t i = from; i < to && ties->count <= ties->limit; i += BYTES) {
+    for (size_t i = range[0], end = range[1]; i < end && ties->count <= ties->limit; i += BYTES) {
         const uint8_t *p = first + i;
         __builtin_prefetch(p + distance.read);
         __builtin_prefetch(dst + i + distance.write, 1);
@@ -287,26 +288,18 @@ GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t 
     }
 }
 
-static void smooth_seven_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
-                                 size_t to, const gf_smooth_seven *seven,
-                                 gf_smooth_distance distance, gf_smooth_ties *ties) {
-    if (seven->factor)
-        smooth_seven_range(dst, first, step, from, to, seven, true, distance, ties);
-    else
-        smooth_seven_range(dst, first, step, from, to, seven, false, distance, ties);
-}
-
 /* Inner vectors are stored aligned: no store touches two cache lines. The first and the last vector
  * overlap them. */
 static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
                          const gf_smooth_seven *seven, gf_smooth_distance distance,
                          gf_smooth_ties *ties) {
     const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
-    if (head)
-        smooth_seven_vectors(dst, first, step, 0, BYTES, seven, distance, ties);
-    smooth_seven_vectors(dst, first, step, head, n - tail, seven, distance, ties);
-    if (tail)
-        smooth_seven_vectors(dst, first, step, n - BYTES, n, seven, distance, ties);
+    const size_t ranges[][2] = {{0, head}, {head, n - tail}, {n - BYTES, tail ? n : 0}};
+    for (int i = 0; i < 3; i++)
+        if (seven->factor)
+            smooth_seven_range(dst, first, step, ranges[i], seven, true, distance, ties);
+        else
+            smooth_seven_range(dst, first, step, ranges[i], seven, false, distance, ties);
 }
 
 /* In each half of a block, the even sums are stored before the odd ones. smooth_store_block merges
@@ -384,7 +377,6 @@ static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, p
 
 static void smooth_sums_x(float *restrict sums, const uint8_t *restrict first, size_t step,
                           size_t n, const gf_smooth_seven *seven, size_t prefetch) {
-    (void)prefetch;
     for (size_t i = 0; i < n; i += BYTES) {
         const uint8_t *p = first + (n - i < BYTES ? n - BYTES : i);
         uint16_t block[BYTES] = {0};
