@@ -13,6 +13,21 @@
 extern "C" {
 #endif
 
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+/* Initialisers of a gf_param. letter 0: no short form. fallback: the default; NULL: none. */
+#define GF_FLAG_PARAM(name, letter, help)                                                          \
+    { name, letter, GF_PARAM_FLAG, NULL, help, NULL, 0, 0, NULL, NULL }
+/* type: TEXT, IMAGE or SAMPLES */
+#define GF_TEXT_PARAM(type, name, letter, metavar, help, fallback)                                 \
+    { name, letter, GF_PARAM_##type, metavar, help, fallback, 0, 0, NULL, NULL }
+/* type: CHOICE, LIST or RANGE */
+#define GF_CHOICE_PARAM(type, name, letter, metavar, help, fallback, choices)                      \
+    { name, letter, GF_PARAM_##type, metavar, help, fallback, 0, 0, choices, NULL }
+/* type: INT, FLOAT, SIZE, PAIR or INT_PAIR */
+#define GF_NUMBER_PARAM(type, name, letter, metavar, help, fallback, min, max)                     \
+    { name, letter, GF_PARAM_##type, metavar, help, fallback, min, max, NULL, NULL }
+
 /* ---- typed access to settings ---------------------------------------------------------------- */
 
 /* Each function returns the value of a parameter of its type: the value set, or the default. It

@@ -12,14 +12,9 @@
 static const char *const axis_names[] = {"x", "y", NULL};
 
 static const gf_param params[] = {
-    {.name = "axis",
-     .letter = 'a',
-     .type = GF_PARAM_CHOICE,
-     .metavar = "AXIS",
-     .help = "sum along x (one sum per row) or y (one sum per column)",
-     .fallback = "x",
-     .choices = axis_names},
-    {.name = "mean", .type = GF_PARAM_FLAG, .help = "divide each sum by the number of its samples"},
+    GF_CHOICE_PARAM(CHOICE, "axis", 'a', "AXIS",
+                    "sum along x (one sum per row) or y (one sum per column)", "x", axis_names),
+    GF_FLAG_PARAM("mean", 0, "divide each sum by the number of its samples"),
 };
 
 static const char *const cases[] = {"", "axis=y", NULL};

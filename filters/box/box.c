@@ -2,14 +2,9 @@
 #include "separable/separable.h"
 
 static const gf_param params[] = {
-    {.name = "radius",
-     .letter = 'r',
-     .type = GF_PARAM_INT_PAIR,
-     .metavar = "R[,RY]",
-     .help = "neighbours on each side, along x and y; 0 leaves an axis alone",
-     .fallback = "1",
-     .min = 1,
-     .max = GF_SEPARABLE_MAX_RADIUS},
+    GF_NUMBER_PARAM(INT_PAIR, "radius", 'r', "R[,RY]",
+                    "neighbours on each side, along x and y; 0 leaves an axis alone", "1", 1,
+                    GF_SEPARABLE_MAX_RADIUS),
     GF_EDGE_PARAM("mirror"),
 };
 

@@ -12,15 +12,11 @@
 _Static_assert(sizeof(gf_compare_record) == 32, "records are compared as bytes: no padding");
 
 static const gf_param params[] = {
-    {.name = "tolerance",
-     .type = GF_PARAM_FLOAT,
-     .metavar = "T",
-     .help = "largest difference that counts as equal; default: bits must be equal",
-     .max = 1e9},
-    {.name = "diff",
-     .type = GF_PARAM_IMAGE,
-     .metavar = "FILE",
-     .help = "draw the differences on a darkened A; from dark red over yellow to white"},
+    GF_NUMBER_PARAM(FLOAT, "tolerance", 0, "T",
+                    "largest difference that counts as equal; default: bits must be equal", NULL, 0,
+                    1e9),
+    GF_TEXT_PARAM(IMAGE, "diff", 0, "FILE",
+                  "draw the differences on a darkened A; from dark red over yellow to white", NULL),
 };
 
 static const char *const cases[] = {"", "diff=-", "tolerance=2", "tolerance=0.0625 diff=-", NULL};

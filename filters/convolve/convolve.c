@@ -12,11 +12,8 @@
 #include "samples.h"
 
 static const gf_param params[] = {
-    {.name = "kernel",
-     .letter = 'k',
-     .type = GF_PARAM_TEXT,
-     .metavar = "KERNEL",
-     .help = "weights: a matrix file as of vips, or a list of numbers"},
+    GF_TEXT_PARAM(TEXT, "kernel", 'k', "KERNEL",
+                  "weights: a matrix file as of vips, or a list of numbers", NULL),
     GF_EDGE_PARAM("mirror"),
 };
 

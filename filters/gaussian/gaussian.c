@@ -2,21 +2,12 @@
 #include "separable/separable.h"
 
 static const gf_param params[] = {
-    {.name = "sigma",
-     .letter = 's',
-     .type = GF_PARAM_PAIR,
-     .metavar = "S[,SY]",
-     .help = "standard deviation in pixels, along x and y; 0 leaves an axis alone",
-     .fallback = "1",
-     .min = 0.2,
-     .max = 120},
-    {.name = "truncate",
-     .type = GF_PARAM_FLOAT,
-     .metavar = "T",
-     .help = "radius of the window in standard deviations, at most 511 pixels",
-     .fallback = "4",
-     .min = 0.1,
-     .max = 100},
+    GF_NUMBER_PARAM(PAIR, "sigma", 's', "S[,SY]",
+                    "standard deviation in pixels, along x and y; 0 leaves an axis alone", "1", 0.2,
+                    120),
+    GF_NUMBER_PARAM(FLOAT, "truncate", 0, "T",
+                    "radius of the window in standard deviations, at most 511 pixels", "4", 0.1,
+                    100),
     GF_EDGE_PARAM("mirror"),
 };
 

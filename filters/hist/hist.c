@@ -12,49 +12,31 @@ enum { RED, GREEN, BLUE, ALPHA, LUMA, ALL };
 static const char *const range_names[] = {"data", NULL};
 
 static const gf_param params[] = {
-    {.name = "bins",
-     .letter = 'n',
-     .type = GF_PARAM_INT,
-     .metavar = "N",
-     .help = "number of bins of equal width",
-     .fallback = "256",
-     .min = 1,
-     .max = GF_HIST_MAX_BINS},
-    {.name = "range",
-     .type = GF_PARAM_RANGE,
-     .metavar = "LO,HI",
-     .help =
-         "value range of the bins; samples outside are counted separately; data: minimum and "
-         "maximum of the finite samples; default: 0 to the largest value of the type, 1 for f32",
-     .choices = range_names},
-    {.name = "channel",
-     .letter = 'C',
-     .type = GF_PARAM_CHOICE,
-     .metavar = "NAME",
-     .help = "channel to count; all includes alpha; default: the grey channel, or the luma of a "
-             "colour image",
-     .choices = channel_names},
-    {.name = "per-row", .type = GF_PARAM_FLAG, .help = "also report the counts of each row"},
-    {.name = "statistics",
-     .type = GF_PARAM_FLAG,
-     .help = "also report min, max, mean, standard deviation, median and percentiles, as the first "
-             "table; default: only where each bin holds one integer value, and as a further table"},
-    {.name = "extract",
-     .letter = 'x',
-     .type = GF_PARAM_TEXT,
-     .metavar = "BINS",
-     .help = "bins to extract: 3, up to 64 as in 3,5,9, or all"},
-    {.name = "out",
-     .letter = 'o',
-     .type = GF_PARAM_SAMPLES,
-     .metavar = "FILE",
-     .help = "write the extracted samples to a .csv, .npy or .json file"},
-    {.name = "mask",
-     .letter = 'm',
-     .type = GF_PARAM_IMAGE,
-     .metavar = "FILE",
-     .help =
-         "draw the pixels of the extracted bins; all others are transparent, or 0 in f32 images"},
+    GF_NUMBER_PARAM(INT, "bins", 'n', "N", "number of bins of equal width", "256", 1,
+                    GF_HIST_MAX_BINS),
+    GF_CHOICE_PARAM(
+        RANGE, "range", 0, "LO,HI",
+        "value range of the bins; samples outside are counted separately; data: minimum and "
+        "maximum of the finite samples; default: 0 to the largest value of the type, 1 for f32",
+        NULL, range_names),
+    GF_CHOICE_PARAM(
+        CHOICE, "channel", 'C', "NAME",
+        "channel to count; all includes alpha; default: the grey channel, or the luma of a "
+        "colour image",
+        NULL, channel_names),
+    GF_FLAG_PARAM("per-row", 0, "also report the counts of each row"),
+    GF_FLAG_PARAM(
+        "statistics", 0,
+        "also report min, max, mean, standard deviation, median and percentiles, as the first "
+        "table; default: only where each bin holds one integer value, and as a further table"),
+    GF_TEXT_PARAM(TEXT, "extract", 'x', "BINS", "bins to extract: 3, up to 64 as in 3,5,9, or all",
+                  NULL),
+    GF_TEXT_PARAM(SAMPLES, "out", 'o', "FILE",
+                  "write the extracted samples to a .csv, .npy or .json file", NULL),
+    GF_TEXT_PARAM(
+        IMAGE, "mask", 'm', "FILE",
+        "draw the pixels of the extracted bins; all others are transparent, or 0 in f32 images",
+        NULL),
 };
 
 static const char *const cases[] = {

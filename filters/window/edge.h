@@ -22,14 +22,12 @@ typedef struct gf_edge {
 
 /* The option --edge of a filter. */
 #define GF_EDGE_PARAM(default_mode)                                                                \
-    {                                                                                              \
-        .name = "edge", .letter = 'e', .type = GF_PARAM_CHOICE, .metavar = "MODE",                 \
-        .help =                                                                                    \
-            "samples outside the image; replicate: aa|abc|cc (OpenCV REPLICATE, NumPy edge, "      \
-            "SciPy nearest); reflect: ba|abc|cb (OpenCV REFLECT, NumPy symmetric); mirror: "       \
-            "cb|abc|ba (OpenCV REFLECT_101, NumPy reflect); constant: the value V",                \
-        .fallback = (default_mode), .choices = gf_edge_names                                       \
-    }
+    GF_CHOICE_PARAM(                                                                               \
+        CHOICE, "edge", 'e', "MODE",                                                               \
+        "samples outside the image; replicate: aa|abc|cc (OpenCV REPLICATE, NumPy edge, "          \
+        "SciPy nearest); reflect: ba|abc|cb (OpenCV REFLECT, NumPy symmetric); mirror: "           \
+        "cb|abc|ba (OpenCV REFLECT_101, NumPy reflect); constant: the value V",                    \
+        default_mode, gf_edge_names)
 
 extern const char *const gf_edge_names[];
 

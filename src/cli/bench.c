@@ -361,15 +361,15 @@ static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 static const char *const types[] = {"u8", "u16", "f32", NULL};
 
 static const gf_param params[] = {
-    GF_CLI_NUMBER(INT, "size", 0, "MP", "image size in megapixels", "24", 1, 10000),
-    GF_CLI_NUMBER(INT, "channels", 0, "N", "channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA", "3", 1,
-                  4),
-    GF_CLI_CHOICE("type", 0, "TYPE", "sample type", "u8", types),
-    GF_CLI_NUMBER(FLOAT, "seconds", 0, "S", "minimum time per filter and target; at least 3 runs",
-                  "0.2", 0, 1000),
-    GF_CLI_CHOICE("backend", 'b', "NAME", "backends to time; golden is always timed", "all",
-                  backends),
-    GF_CLI_FLAG("json", 0, "print JSON; one line"),
+    GF_NUMBER_PARAM(INT, "size", 0, "MP", "image size in megapixels", "24", 1, 10000),
+    GF_NUMBER_PARAM(INT, "channels", 0, "N", "channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA", "3",
+                    1, 4),
+    GF_CHOICE_PARAM(CHOICE, "type", 0, "TYPE", "sample type", "u8", types),
+    GF_NUMBER_PARAM(FLOAT, "seconds", 0, "S", "minimum time per filter and target; at least 3 runs",
+                    "0.2", 0, 1000),
+    GF_CHOICE_PARAM(CHOICE, "backend", 'b', "NAME", "backends to time; golden is always timed",
+                    "all", backends),
+    GF_FLAG_PARAM("json", 0, "print JSON; one line"),
 };
 
 const gf_command gf_bench_command = {

@@ -10,17 +10,6 @@
 
 /* ---- options (options.c) --------------------------------------------------------------------- */
 
-/* Initialisers of a gf_param. letter 0: no short form. fallback: the default; NULL: none. */
-#define GF_CLI_FLAG(name, letter, help)                                                            \
-    { name, letter, GF_PARAM_FLAG, NULL, help, NULL, 0, 0, NULL, NULL }
-#define GF_CLI_TEXT(name, letter, metavar, help, fallback)                                         \
-    { name, letter, GF_PARAM_TEXT, metavar, help, fallback, 0, 0, NULL, NULL }
-#define GF_CLI_CHOICE(name, letter, metavar, help, fallback, choices)                              \
-    { name, letter, GF_PARAM_CHOICE, metavar, help, fallback, 0, 0, choices, NULL }
-/* type: INT, FLOAT or SIZE */
-#define GF_CLI_NUMBER(type, name, letter, metavar, help, fallback, min, max)                       \
-    { name, letter, GF_PARAM_##type, metavar, help, fallback, min, max, NULL, NULL }
-
 /* Decoded values of the options shared by filters and commands. An option that the filter or
  * command does not accept is NULL, false or 0. Texts live as long as the gf_cli_line. */
 typedef struct gf_cli_options {

@@ -62,7 +62,7 @@ static gf_status run_info(const gf_cli_line *line, gf_error *error) {
 }
 
 static const gf_param info_params[] = {
-    GF_CLI_FLAG("json", 0, "print JSON; one line per file"),
+    GF_FLAG_PARAM("json", 0, "print JSON; one line per file"),
 };
 
 const gf_command gf_info_command = {
@@ -152,7 +152,7 @@ static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
 }
 
 static const gf_param devices_params[] = {
-    GF_CLI_FLAG("json", 0, "print JSON; one line"),
+    GF_FLAG_PARAM("json", 0, "print JSON; one line"),
 };
 
 const gf_command gf_devices_command = {

@@ -39,16 +39,19 @@ static const char *const progress_modes[] = {"auto", "lines", "json", "none", NU
 /* In the order of GF_COLOUR_AUTO. */
 static const char *const colours[] = {"auto", "always", "never", NULL};
 
-/* An option: its features, its member of gf_cli_options, and the arguments of a macro in cli.h. */
+/* An option: its features, its member of gf_cli_options, and the arguments of an initialiser. */
 #define OPTION(features, field, ...)                                                               \
     { FEATURE_##features, (gf_name_list)0, offsetof(gf_cli_options, field), __VA_ARGS__ }
-#define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))
-#define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__, NULL))
-#define CHOICE(features, field, ...) OPTION(features, field, GF_CLI_CHOICE(__VA_ARGS__))
+#define FLAG(features, field, ...) OPTION(features, field, GF_FLAG_PARAM(__VA_ARGS__))
+#define TEXT(features, field, ...) OPTION(features, field, GF_TEXT_PARAM(TEXT, __VA_ARGS__, NULL))
+#define CHOICE(features, field, ...) OPTION(features, field, GF_CHOICE_PARAM(CHOICE, __VA_ARGS__))
 #define NAMED(features, field, list, ...)                                                          \
-    { FEATURE_##features, list, offsetof(gf_cli_options, field), GF_CLI_CHOICE(__VA_ARGS__, NULL) }
-#define INT(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(INT, __VA_ARGS__))
-#define SIZE(features, field, ...) OPTION(features, field, GF_CLI_NUMBER(SIZE, __VA_ARGS__))
+    {                                                                                              \
+        FEATURE_##features, list, offsetof(gf_cli_options, field),                                 \
+            GF_CHOICE_PARAM(CHOICE, __VA_ARGS__, NULL)                                             \
+    }
+#define INT(features, field, ...) OPTION(features, field, GF_NUMBER_PARAM(INT, __VA_ARGS__))
+#define SIZE(features, field, ...) OPTION(features, field, GF_NUMBER_PARAM(SIZE, __VA_ARGS__))
 
 /* A row without an option is the help heading of the rows below it. -h prints the help of an option
  * up to its first "; ". */
@@ -128,10 +131,10 @@ static const struct gf_common {
         "write the outputs to this directory; all operands are inputs; the directory is created if "
         "needed"),
     OPTION(NAMES, name,
-           GF_CLI_TEXT("name", 0, "TEMPLATE",
-                       "template of output names; replaces {stem}, {ext}, {name}, {index} and "
-                       "{index:DIGITS}",
-                       "{stem}{ext}")),
+           GF_TEXT_PARAM(TEXT, "name", 0, "TEMPLATE",
+                         "template of output names; replaces {stem}, {ext}, {name}, {index} and "
+                         "{index:DIGITS}",
+                         "{stem}{ext}")),
     TEXT(MANY, files_from, "files-from", 0, "FILE",
          "read input names from a file, one per line; -: standard input"),
     FLAG(LIST, null, "null", '0', "--files-from: names are NUL-terminated"),

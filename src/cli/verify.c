@@ -505,11 +505,12 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
 static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 
 static const gf_param params[] = {
-    GF_CLI_NUMBER(SIZE, "samples", 'n', "N", "minimum number of samples to compare", "64M", 1,
-                  1e18),
-    GF_CLI_NUMBER(INT, "seed", 's', "N", "seed of the generated images", "1", 0, 999999999999),
-    GF_CLI_CHOICE("backend", 'b', "NAME", "backends to compare with golden", "all", backends),
-    GF_CLI_FLAG("json", 0, "print JSON; one line"),
+    GF_NUMBER_PARAM(SIZE, "samples", 'n', "N", "minimum number of samples to compare", "64M", 1,
+                    1e18),
+    GF_NUMBER_PARAM(INT, "seed", 's', "N", "seed of the generated images", "1", 0, 999999999999),
+    GF_CHOICE_PARAM(CHOICE, "backend", 'b', "NAME", "backends to compare with golden", "all",
+                    backends),
+    GF_FLAG_PARAM("json", 0, "print JSON; one line"),
 };
 
 const gf_command gf_verify_command = {
