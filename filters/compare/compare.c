@@ -67,8 +67,7 @@ static gf_status compare_take_rows(const gf_plan *plan, void *data, const gf_row
             comparison->y = y;
         }
         all->differing += row->differing;
-        if (row->largest > all->largest)
-            all->largest = row->largest;
+        all->largest = gf_max(all->largest, row->largest);
     }
     return GF_OK;
 }

@@ -25,8 +25,7 @@ static void golden_compare_row(const gf_compare_plan *plan, const unsigned char 
         uint64_t bits = (uint64_t)(format->type == GF_F32 ? 0 : distance); /* as in a record */
         if (format->type == GF_F32)
             memcpy(&bits, &distance, sizeof bits);
-        if (bits > record->largest)
-            record->largest = bits;
+        record->largest = gf_max(record->largest, bits);
         if (p == q || bits < plan->limit)
             continue;
         if (record->differing++ == 0) {

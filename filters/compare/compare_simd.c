@@ -47,8 +47,7 @@ GF_INLINE uint32_t compare_count_real(const gf_compare_plan *plan, const float *
         uint64_t bits;
         memcpy(&bits, &max[j], sizeof bits);
         count += (uint32_t)counts[j];
-        if (bits > *largest)
-            *largest = bits;
+        *largest = gf_max(*largest, bits);
     }
     return count;
 }

@@ -10,8 +10,7 @@ static uint32_t GF_T(compare_count)(const gf_compare_plan *plan, const GF_T(samp
         count += d > tolerance;
         max = d > max ? d : max;
     }
-    if (max > *largest)
-        *largest = max;
+    *largest = gf_max(*largest, max);
     return count;
 }
 

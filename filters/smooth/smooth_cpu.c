@@ -21,10 +21,6 @@ typedef struct gf_smooth_part {
     uint8_t alpha[64]; /* 0xff for the alpha bytes of a row, from a pixel boundary on */
 } gf_smooth_part;
 
-static uint64_t smooth_max(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
 static size_t smooth_pixel_bytes(const gf_smooth_plan *plan) {
     return plan->head.in.channels * gf_type_bytes(plan->head.in.type);
 }
@@ -317,8 +313,8 @@ static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint6
     uint64_t a, b;
     gf_smooth_tile(plan, s, length, &a, &b);
     const uint64_t end = gf_min(e, b);
-    *in_e = gf_min(e, smooth_max(b, reach) - reach);
-    *in_s = smooth_max(s, a + reach);
+    *in_e = gf_min(e, gf_max(b, reach) - reach);
+    *in_s = gf_max(s, a + reach);
     if (*in_s >= *in_e)
         *in_s = *in_e = end;
     return end;
@@ -460,8 +456,8 @@ static void smooth_column_range(const gf_smooth_part *part, uint64_t left, uint6
 static void smooth_both_axes(const gf_smooth_part *part, uint64_t left, uint64_t right, uint64_t s,
                              uint64_t e) {
     const uint64_t reach = part->plan->integer.reach, width = part->plan->head.in.width;
-    const uint64_t first = gf_min(right, smooth_max(left, reach));
-    const uint64_t last = smooth_max(first, gf_min(right, width - reach));
+    const uint64_t first = gf_min(right, gf_max(left, reach));
+    const uint64_t last = gf_max(first, gf_min(right, width - reach));
     for (uint64_t y = s, next; y < e; y = next) {
         next = gf_min(e, y + XY_ROWS);
         smooth_column_range(part, first, last, y, next);

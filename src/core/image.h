@@ -69,6 +69,10 @@ static inline uint64_t gf_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
+static inline uint64_t gf_max(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
 /* Return the start of part `part` when n items are divided into `parts` parts; part == parts gives
  * the end, n. Parts differ by at most one item. */
 static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {

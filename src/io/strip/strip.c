@@ -23,9 +23,7 @@ static void strips_init(const gf_format *format, size_t filtered, uint64_t rows,
                               .row_stride = (row + 2 * (size_t)GF_PNG_PAD - 1) & ~(size_t)63,
                               .bpp = format->channels * gf_type_bytes(format->type),
                               .sample = gf_type_bytes(format->type),
-                              .rows = rows ? rows : 1};
-    if (strips->rows > format->height)
-        strips->rows = format->height;
+                              .rows = gf_min(rows ? rows : 1, format->height)};
 }
 
 void gf_png_strips_init(const gf_format *format, gf_png_effort effort, gf_isa isa,
