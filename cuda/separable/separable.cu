@@ -3,35 +3,30 @@
 
 // ---- general kernels ----------------------------------------------------------------------------
 
-// Arithmetic of a form: the type of the values between the passes, and that of a tap.
-template <gf_separable_form FORM> struct general_form {
-    typedef float Value;
-    typedef float Tap;
-};
-template <> struct general_form<GF_SEPARABLE_DOUBLE> {
-    typedef double Value;
-    typedef double Tap;
-};
-template <> struct general_form<GF_SEPARABLE_FIXED> {
-    typedef uint32_t Value;
-    typedef uint32_t Tap;
-};
-template <> struct general_form<GF_SEPARABLE_SUMS> {
-    typedef uint32_t Value;
-    typedef uint32_t Tap;
-};
+// Type of the values between the passes, and of a tap.
+template <gf_separable_form FORM>
+using general_value =
+    std::conditional_t<FORM == GF_SEPARABLE_SINGLE, float,
+                       std::conditional_t<FORM == GF_SEPARABLE_DOUBLE, double, uint32_t>>;
 
+// Return a + b, and a * b + c. Integers: exact.
 GF_DEVICE float general_add(float a, float b) {
     return __fadd_rn(a, b);
 }
 GF_DEVICE double general_add(double a, double b) {
     return __dadd_rn(a, b);
 }
+template <typename T> GF_DEVICE T general_add(T a, T b) {
+    return a + b;
+}
 GF_DEVICE float general_fma(float a, float b, float c) {
     return __fmaf_rn(a, b, c);
 }
 GF_DEVICE double general_fma(double a, double b, double c) {
     return __fma_rn(a, b, c);
+}
+template <typename T> GF_DEVICE T general_fma(uint32_t a, T b, T c) {
+    return a * b + c;
 }
 
 // Return a sum along x of FIXED as the value between the passes.
@@ -56,20 +51,13 @@ struct general_policy {
 // are in shared memory. The values at distances -k and k from the centers stay in registers. With
 // the next smaller k, both move by one: two loads serve N sums.
 template <gf_separable_form FORM, typename Sum, typename Get>
-GF_DEVICE void general_sums(const typename general_form<FORM>::Tap *taps, int radius,
+GF_DEVICE void general_sums(const general_value<FORM> *taps, int radius,
                             Sum (&s)[general_policy::N], Get get) {
     constexpr int N = general_policy::N;
-    constexpr bool REAL = FORM == GF_SEPARABLE_SINGLE || FORM == GF_SEPARABLE_DOUBLE;
-    const auto add_product = [](auto tap, Sum value, Sum sum) {
-        if constexpr (REAL)
-            return general_fma(tap, value, sum);
-        else
-            return sum + static_cast<Sum>(tap) * value;
-    };
     Sum before[N], after[N];
 #pragma unroll
     for (int j = 0; j < N; j++) {
-        s[j] = REAL ? static_cast<Sum>(-0.0) : 0; // fma(t, v, -0) is t * v
+        s[j] = static_cast<Sum>(-0.0); // fma(t, v, -0) is t * v
         before[j] = get(j - radius);
         after[j] = get(j + radius);
     }
@@ -83,10 +71,7 @@ GF_DEVICE void general_sums(const typename general_form<FORM>::Tap *taps, int ra
 #pragma unroll
             for (int j = 0; j < N; j++) {
                 const Sum x = before[(j + u) % N], y = after[(j - u + N) % N];
-                if constexpr (REAL)
-                    s[j] = general_fma(tap, general_add(x, y), s[j]);
-                else
-                    s[j] = add_product(tap, x + y, s[j]);
+                s[j] = general_fma(tap, general_add(x, y), s[j]);
             }
             before[u] = get(N - k + u);
             after[N - 1 - u] = get(k - u - 1);
@@ -96,7 +81,7 @@ GF_DEVICE void general_sums(const typename general_form<FORM>::Tap *taps, int ra
     }
 #pragma unroll
     for (int j = 0; j < N; j++)
-        s[j] = add_product(taps[0], get(j), s[j]);
+        s[j] = general_fma(taps[0], get(j), s[j]);
 }
 
 struct general_args {
@@ -136,11 +121,10 @@ GF_DEVICE void general_load_taps(const general_args &a, int axis, Tap *taps) {
 template <gf_separable_form FORM, typename T>
 __global__ void __launch_bounds__(general_policy::THREADS)
     separable_along_x(const __grid_constant__ general_args a) {
-    typedef typename general_form<FORM>::Value Value;
-    typedef typename general_form<FORM>::Tap Tap;
+    typedef general_value<FORM> Value;
     constexpr int THREADS = general_policy::THREADS, N = general_policy::N;
     extern __shared__ double general_memory[];
-    __shared__ Tap taps[GF_SEPARABLE_MAX_RADIUS + 1];
+    __shared__ Value taps[GF_SEPARABLE_MAX_RADIUS + 1];
     Value *values = reinterpret_cast<Value *>(general_memory);
     const int C = a.in.channels, radius = a.radius[0], pixels = THREADS / C * N;
     const int g = threadIdx.x / C, c = threadIdx.x - g * C;
@@ -218,12 +202,11 @@ GF_DEVICE T general_result(const general_args &a, Sum s, T v) {
 template <gf_separable_form FORM, typename T>
 __global__ void __launch_bounds__(general_policy::THREADS)
     separable_along_y(const __grid_constant__ general_args a) {
-    typedef typename general_form<FORM>::Value Value;
-    typedef typename general_form<FORM>::Tap Tap;
+    typedef general_value<FORM> Value;
     typedef std::conditional_t<FORM == GF_SEPARABLE_SUMS, gf_u64, Value> Sum;
     constexpr int N = general_policy::N, LANES = general_policy::LANES;
     constexpr int STEP = general_policy::GROUPS * N;
-    __shared__ Tap taps[GF_SEPARABLE_MAX_RADIUS + 1];
+    __shared__ Value taps[GF_SEPARABLE_MAX_RADIUS + 1];
     const int64_t i = static_cast<int64_t>(blockIdx.x) * LANES + threadIdx.x % LANES;
     const int radius = a.radius[1], C = a.in.channels;
     gf_wait_for_stream();
@@ -291,7 +274,7 @@ static void general_launch_form(const gf_separable_job &job) {
     a.amount = plan->amount;
     a.threshold = plan->threshold;
     typedef general_policy Policy;
-    typedef typename general_form<FORM>::Value Value;
+    typedef general_value<FORM> Value;
     const int C = a.in.channels, pixels = Policy::THREADS / C * Policy::N;
     constexpr size_t most = general_shared<Value>(GF_MAX_CHANNELS, GF_SEPARABLE_MAX_RADIUS);
     gf_allow_shared<separable_along_x<FORM, T>>(most);
