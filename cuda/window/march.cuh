@@ -151,27 +151,37 @@ template <int N> GF_DEVICE void gf_load_blocks(uint32_t (&b)[N], uint32_t at) {
 }
 
 // Store rows [y, y + rows) x 16 GROUPS bytes of a warp from shared memory, near an edge or with
-// alpha. begin: first byte in the row.
+// alpha, whose loads are all started before the first one is used. begin: first byte in the row.
 template <int GROUPS>
 static __device__ __noinline__ void gf_march_store_edge(const gf_march &a, const uint4 *out,
                                                         int64_t y, int rows, int64_t begin) {
-    const int lane = threadIdx.x % 32, unit = lane % GROUPS;
-    const int64_t at = begin + 16 * unit;
+    constexpr int EACH = 32 / GROUPS, N = 16 / EACH;
+    const int unit = threadIdx.x % GROUPS, first = threadIdx.x % 32 / GROUPS;
+    const int64_t at = begin + 16 * unit, rest = a.in.row_bytes - at;
+    const uint32_t own = a.own;
+    const unsigned char *in = a.in.in + static_cast<size_t>(y - a.in.first) * a.in.stride + at;
+    unsigned char *to = a.out + static_cast<size_t>(y - a.first) * a.out_stride + at;
+    uint4 alpha[N];
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        const int r = first + n * EACH;
+        alpha[n] = own != ~0u && r < rows && rest > 0
+                       ? *reinterpret_cast<const uint4 *>(in + r * a.in.stride)
+                       : make_uint4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        const int r = first + n * EACH;
+        const uint4 v = out[r * (GROUPS | 1) + unit], o = alpha[n];
+        const uint4 both = make_uint4((v.x & own) | (o.x & ~own), (v.y & own) | (o.y & ~own),
+                                      (v.z & own) | (o.z & ~own), (v.w & own) | (o.w & ~own));
+        if (r < rows && rest >= 16)
+            *reinterpret_cast<uint4 *>(to + r * a.out_stride) = both;
+        else if (r < rows)
 #pragma unroll 1
-    for (int r = lane / GROUPS; r < rows && at < a.in.row_bytes; r += 32 / GROUPS) {
-        uint4 v = out[r * (GROUPS | 1) + unit];
-        unsigned char *to = a.out + static_cast<size_t>(y + r - a.first) * a.out_stride + at;
-        if (a.own != ~0u) {
-            const uint4 in = *reinterpret_cast<const uint4 *>(
-                a.in.in + static_cast<size_t>(y + r - a.in.first) * a.in.stride + at);
-            v = make_uint4((v.x & a.own) | (in.x & ~a.own), (v.y & a.own) | (in.y & ~a.own),
-                           (v.z & a.own) | (in.z & ~a.own), (v.w & a.own) | (in.w & ~a.own));
-        }
-        if (at + 16 <= a.in.row_bytes)
-            *reinterpret_cast<uint4 *>(to) = v;
-        else
-            for (int k = 0; at + k < a.in.row_bytes; k++)
-                to[k] = static_cast<unsigned char>(gf_word(v, k / 4) >> k % 4 * 8);
+            for (int k = 0; k < rest; k++)
+                to[r * a.out_stride + k] =
+                    static_cast<unsigned char>(gf_word(both, k / 4) >> k % 4 * 8);
     }
 }
 

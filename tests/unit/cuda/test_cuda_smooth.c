@@ -137,6 +137,8 @@ TEST(ties_all_over) {
         "stages=enhance gain=0.5",
         "stages=enhance,smooth gain=0.25 weight=1",
         "axis=xy radius=3 gain=0.4375 weight=1",
+        "axis=xy gain=0.9 weight=0.45", /* sums above 2^23 */
+        "axis=xy gain=5",
     };
     static const uint64_t widths[] = {5, 33, 100, 509, 1537, 3200};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
