@@ -304,32 +304,21 @@ GF_DEVICE uint32_t gf_pack(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
 
-// Pack samples, each in the low bits of a word, as far as they fill words.
-template <typename T, int SAMPLES>
+// Pack samples, each in the low bits of a word, as far as they fill words. CLAMP: integers are
+// signed, and clamped to the range of the type.
+template <typename T, int SAMPLES, bool CLAMP = false>
 GF_DEVICE void gf_pack_samples(const uint32_t *bits, uint32_t *to) {
 #pragma unroll
     for (int i = 0; i < SAMPLES * static_cast<int>(sizeof(T)) / 4; i++) {
         if constexpr (sizeof(T) == 4)
             to[i] = bits[i];
-        else if constexpr (sizeof(T) == 2)
-            to[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
-        else
-            to[i] = gf_pack(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
-    }
-}
-
-// Pack samples; integers are clamped to the range of the type.
-template <typename T, int SAMPLES>
-GF_DEVICE void gf_pack_clamped(const uint32_t *bits, uint32_t *to) {
-#pragma unroll
-    for (int i = 0; i < SAMPLES * static_cast<int>(sizeof(T)) / 4; i++) {
-        if constexpr (sizeof(T) == 4)
-            to[i] = bits[i];
-        else if constexpr (sizeof(T) == 2)
+        else if constexpr (sizeof(T) == 2 && CLAMP)
             asm("cvt.pack.sat.u16.s32 %0, %1, %2;"
                 : "=r"(to[i])
                 : "r"(bits[2 * i + 1]), "r"(bits[2 * i]));
-        else // with the conversions before it, two instructions (sm_90)
+        else if constexpr (sizeof(T) == 2)
+            to[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
+        else if constexpr (CLAMP) // with the conversions before it, two instructions (sm_90)
             asm("{\n"
                 ".reg .b32 high;\n"
                 "cvt.pack.sat.u8.s32.b32 high, %4, %3, 0;\n"
@@ -338,6 +327,8 @@ GF_DEVICE void gf_pack_clamped(const uint32_t *bits, uint32_t *to) {
                 : "=r"(to[i])
                 : "r"(bits[4 * i]), "r"(bits[4 * i + 1]), "r"(bits[4 * i + 2]),
                   "r"(bits[4 * i + 3]));
+        else
+            to[i] = gf_pack(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
     }
 }
 

@@ -82,6 +82,7 @@ struct single_filter {
     typedef Sample T;
     static constexpr int C = CHANNELS, X = RADIUS, R = RADIUS;
     static constexpr bool ALIGNED = sizeof(T) == 4 && !MASKED, SYMMETRIC = true, CENTER = SHARPEN;
+    static constexpr bool CLAMP = false;
     // The registers of the ring and of the windows limit the large class.
     static constexpr int BLOCKS = R == single_large ? 3 : 4;
     static constexpr int RUN = R == single_large && C == 4 && sizeof(T) > 1 ? 8 : 16;
@@ -124,11 +125,6 @@ struct single_filter {
         for (int j = 0; j < 4; j++)
             bits[j] = gf_columns_bits<T>(s[j]);
         return false;
-    }
-
-    static __device__ __forceinline__ void pack(const uint32_t (&bits)[4],
-                                                uint32_t (&words)[sizeof(T)]) {
-        gf_pack_samples<T, 4>(bits, words);
     }
 
     static __device__ __forceinline__ void revise(const Args &, int64_t, int64_t, int64_t) {}

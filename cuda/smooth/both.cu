@@ -25,7 +25,7 @@ template <bool SMALL> struct both_bytes {
                 const float sum = SMALL ? __uint_as_float(s[i]) : static_cast<float>(s[i]);
                 bits[i] = gf_smooth_bits<uint8_t>(__fmaf_rn(sum, a.scale, a.offset[k]));
             }
-            gf_pack_clamped<uint8_t, 4>(bits, &to[k]);
+            gf_pack_samples<uint8_t, 4, true>(bits, &to[k]);
         }
         *ties = *ties * 2 + (to[1] - to[0]); // the difference of two bytes is 0 or 1
         return to[0];

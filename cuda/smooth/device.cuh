@@ -259,7 +259,7 @@ GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_chain_args &a
     return __fmaf_rn(__uint_as_float(whole), args.gain, args.shifted_gain);
 }
 
-// Return the bits of t as gf_pack_clamped stores them. Integers: rounded to even, NaN is 0.
+// Return the bits of t to be clamped. Integers: rounded to even, NaN is 0.
 template <typename T> GF_DEVICE uint32_t gf_smooth_bits(float t) {
     return sizeof(T) == 4 ? __float_as_uint(gf_store<float>(t))
                           : static_cast<uint32_t>(__float2int_rn(t));
@@ -316,7 +316,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
             bits[i * C + C - 1] = value;
         }
     }
-    gf_pack_clamped<T, PIXELS * C>(bits, out);
+    gf_pack_samples<T, PIXELS * C, true>(bits, out);
     return sizeof(T) == 4 && max == __uint_as_float(0x7f800000u);
 }
 

@@ -57,7 +57,7 @@ struct stages_filter {
     typedef Sample T;
     static constexpr int C = CHANNELS, R = 4, X = BOTH ? R : 0, TAPS = 2 * RADIUS + 1;
     static constexpr int RUN = 16, ROWS = sizeof(T) < 4 ? 8 : 4, BLOCKS = 4;
-    static constexpr bool ALIGNED = false, SYMMETRIC = false, CENTER = false;
+    static constexpr bool ALIGNED = false, SYMMETRIC = false, CENTER = false, CLAMP = true;
     struct State {
         float prev[4], mid[4]; // means
     };
@@ -105,11 +105,6 @@ struct stages_filter {
         for (int j = 0; j < 4; j++)
             bits[j] = sizeof(T) == 4 ? gf_columns_bits<float>(s[j]) : gf_smooth_bits<T>(s[j]);
         return sizeof(T) == 4 && (isnan(s[0]) || isnan(s[1]) || isnan(s[2]) || isnan(s[3]));
-    }
-
-    static __device__ __forceinline__ void pack(const uint32_t (&bits)[4],
-                                                uint32_t (&words)[sizeof(T)]) {
-        gf_pack_clamped<T, 4>(bits, words);
     }
 
     static __device__ __forceinline__ void revise(const Args &a, int64_t y, int64_t stop,

@@ -15,6 +15,7 @@
 //     ROWS         rows per step: 4 or 8
 //     ALIGNED      whether the radii are R
 //     SYMMETRIC    whether an image upside down has the same results, upside down
+//     CLAMP        whether integers from complete() must be clamped
 //     CENTER       whether complete() reads the samples in the centers of the windows
 //     BLOCKS       resident per SM
 //     State        of a thread
@@ -24,7 +25,6 @@
 //     result
 //                                            j along x, k rows below. Is called before row 0, too
 //     complete(args, s, center, bits)        the bits of the results; whether revise() is needed
-//     pack(bits, words)                      the stored samples
 //     revise(args, y, stop, i)               rows [y, stop) of the strip, 4 samples from i, stored
 #ifndef GF_COLUMNS_CUH
 #define GF_COLUMNS_CUH
@@ -319,7 +319,7 @@ template <typename Shape> struct gf_columns_block {
                     for (int j = C - 1; j < 4; j += C)
                         if (j == 3 || way.in.channels == C)
                             bits[j] = gf_bits(center_of[j]);
-                Filter::pack(bits, words);
+                gf_pack_samples<T, 4, Filter::CLAMP>(bits, words);
                 if (r < end && (Filter::ALIGNED || row + r >= 0))
                     gf_store_words<4 * SIZE>(result, words);
                 if (partial > 0)
