@@ -4,132 +4,54 @@
 // Tuning constants of smooth_general.
 struct general_policy {
     static constexpr int THREADS = 256;
-    static constexpr int SHARED_LIMIT = 48
-                                        << 10; // bytes of a block on every device, without opt-in
-    static constexpr int ROW_SAMPLES = 1024;   // per piece of a row
-    static constexpr int COLUMN_ROWS = 64;     // per piece of columns
+    static constexpr int ROW_SAMPLES = 1024; // per piece of a row
+    static constexpr int LANES = 32;         // columns of a signal
+    static constexpr int COLUMN_ROWS = 62;   // per piece; with the means around it, 8 per thread
+};
+
+// The samples of a strip, on one side of the kernel.
+struct general_side {
+    unsigned char *data; // position `first` of signal 0
+    uint64_t first;
+    size_t across, along; // bytes from one signal, and from one position, to the next
 };
 
 struct general_args {
-    const unsigned char *in; // position in_first, lane 0 of signal group 0
-    unsigned char *out;      // position first, likewise
-    uint64_t in_first;
-    size_t in_across, out_across;     // bytes from one signal group to the next
-    size_t in_position, out_position; // bytes from one position to the next
-    uint64_t signal;                  // positions of a whole signal
-    uint64_t first, last;             // output positions [first, last)
-    uint64_t across;                  // signal groups: rows, or groups of `lanes` columns
-    uint64_t last_lanes;              // lanes of the last group; all others have `lanes`
-    uint64_t tile;                    // 0: no tiles
-    int lanes, length, radius;
-    int channels; // 2 or 4: the last one is alpha; else each lane is filtered
-    gf_smooth_constants constants;
-    gf_images<2> images; // of rows only: signal groups of all images in order
-};
-
-struct general_piece {
-    const unsigned char *in; // as in general_args, of the piece's signal group
-    unsigned char *out;
-    uint64_t begin, end;           // output positions
-    uint64_t load_begin, load_end; // positions to load and enhance
+    general_side in, out;
+    uint64_t length;           // positions of a whole signal
+    uint64_t first, last;      // output positions [first, last)
+    uint64_t signals, samples; // samples: at one position of all signals
+    uint64_t tile;             // 0: no tiles
+    uint64_t radius;
+    uint32_t piece; // positions; the last one of a signal may be shorter
     int lanes;
+    int alpha; // lanes in which all of these bits are set are copied; 0: none
+    gf_smooth_constants constants;
+    gf_images<2> images; // of rows only: signals of all images in order
 };
 
-GF_DEVICE general_piece general_find(const general_args &a, uint64_t index) {
-    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length;
-    general_piece piece;
-    const uint64_t across = index / pieces;
-    const gf_image_row row = gf_find_row(a.images, across);
-    piece.in = a.in + a.images.at[0][row.image] + row.y * a.in_across;
-    piece.out = a.out + a.images.at[1][row.image] + row.y * a.out_across;
-    piece.begin = a.first + (index % pieces) * a.length;
-    piece.end = a.last - piece.begin < a.length ? a.last : piece.begin + a.length;
-    const uint64_t reach = a.radius + 1;
-    piece.load_begin = piece.begin < reach ? 0 : piece.begin - reach;
-    piece.load_end = a.signal - piece.end < reach ? a.signal : piece.end + reach;
-    // Columns are processed in strips: rows that only a smooth stage would read may be missing.
-    if (!a.constants.smooth) {
-        piece.load_begin = piece.begin < a.radius ? 0 : piece.begin - a.radius;
-        piece.load_end = a.signal - piece.end < a.radius ? a.signal : piece.end + a.radius;
+// Return the mean at position p. sample: the enhanced sample there, of the lane.
+GF_DEVICE float general_mean(const general_args &a, uint64_t p, const float *sample) {
+    uint64_t begin, end;
+    gf_smooth_tile(a.tile, p, a.length, &begin, &end);
+    const int before = static_cast<int>(min(p - begin, a.radius));
+    const int after = static_cast<int>(min(end - 1 - p, a.radius));
+    sample -= before * a.lanes;
+    float sum = *sample;
+    for (int k = 0; k < before + after; k++) {
+        sample += a.lanes;
+        sum = __fadd_rn(sum, *sample);
     }
-    piece.lanes = across + 1 == a.across ? static_cast<int>(a.last_lanes) : a.lanes;
-    return piece;
+    return __fdiv_rn(sum, static_cast<float>(before + after + 1));
 }
 
-GF_DEVICE void general_tile_of(const general_args &a, uint64_t p, uint64_t *begin, uint64_t *end) {
-    *begin = a.tile ? p - p % a.tile : 0;
-    *end = a.tile && a.tile < a.signal - *begin ? *begin + a.tile : a.signal;
-}
-
-template <typename Tin>
-static __device__ void general_load(const general_args &a, const general_piece &piece,
-                                    float *loaded, int thread, int threads) {
-    const int count = static_cast<int>(piece.load_end - piece.load_begin) * piece.lanes;
-    const unsigned char *base = piece.in + (piece.load_begin - a.in_first) * a.in_position;
-    for (int i = thread; i < count; i += threads) {
-        const int position = i / piece.lanes, lane = i - position * piece.lanes;
-        const Tin *p = reinterpret_cast<const Tin *>(base + position * a.in_position) + lane;
-        loaded[i] = gf_smooth_enhance(gf_load(*p), a.constants.gain);
-    }
-}
-
-// Blur a piece. blurred: positions [begin - 1, end + 1), as far as they exist and are needed.
-static __device__ void general_blur_piece(const general_args &a, const general_piece &piece,
-                                          const float *loaded, float *blurred, int thread,
-                                          int threads) {
-    const int side = a.constants.smooth ? 1 : 0;
-    const uint64_t from = piece.begin < side ? 0 : piece.begin - side;
-    const uint64_t to = a.signal - piece.end < side ? a.signal : piece.end + side;
-    const int count = static_cast<int>(to - from) * piece.lanes;
-    for (int i = thread; i < count; i += threads) {
-        const int position = i / piece.lanes, lane = i - position * piece.lanes;
-        const uint64_t p = from + position;
-        uint64_t tile_begin, tile_end;
-        general_tile_of(a, p, &tile_begin, &tile_end);
-        uint64_t lo = p - tile_begin < a.radius ? tile_begin : p - a.radius;
-        uint64_t hi = tile_end - 1 - p < a.radius ? tile_end - 1 : p + a.radius;
-        // Positions at the ends may belong to an adjacent tile; no result needs their means.
-        lo = lo < piece.load_begin ? piece.load_begin : lo;
-        hi = hi < piece.load_end ? hi : piece.load_end - 1;
-        const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;
-        const int index = static_cast<int>(p + 1 - piece.begin) * piece.lanes + lane;
-        const int taps = static_cast<int>(hi - lo) + 1;
-        const float *sample = loaded + at;
-        float sum = *sample;
-        for (int k = 1; k < taps; k++) {
-            sample += piece.lanes;
-            sum = __fadd_rn(sum, *sample);
-        }
-        blurred[index] = __fdiv_rn(sum, static_cast<float>(taps));
-    }
-}
-
-template <typename Tin, typename Tout>
-static __device__ void general_store(const general_args &a, const general_piece &piece,
-                                     const float *blurred, int thread, int threads) {
-    const int count = static_cast<int>(piece.end - piece.begin) * piece.lanes;
-    const bool has_alpha = GF_COLOURS(a.channels) < a.channels;
-    for (int i = thread; i < count; i += threads) {
-        const int position = i / piece.lanes, lane = i - position * piece.lanes;
-        const uint64_t p = piece.begin + position;
-        Tout *q = reinterpret_cast<Tout *>(piece.out + (p - a.first) * a.out_position) + lane;
-        // Rows: lanes are channels. Columns: each group starts at a multiple of 4 samples.
-        if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
-            const Tin *source =
-                reinterpret_cast<const Tin *>(piece.in + (p - a.in_first) * a.in_position) + lane;
-            *q = gf_convert<Tout>(*source);
-            continue;
-        }
-        uint64_t tile_begin, tile_end;
-        general_tile_of(a, p, &tile_begin, &tile_end);
-        const gf_smooth_end end = {p > tile_begin, p + 1 < tile_end};
-        const float *mid = blurred + (position + 1) * piece.lanes + lane;
-        float t = *mid;
-        if (a.constants.smooth)
-            t = gf_smooth_mid(end.has_prev ? mid[-piece.lanes] : 0.0f, t,
-                              end.has_next ? mid[piece.lanes] : 0.0f, end, a.constants);
-        *q = gf_store<Tout>(t);
-    }
+// Return the result at position p from the means around it. mean: the one there, of the lane.
+GF_DEVICE float general_smooth(const general_args &a, uint64_t p, const float *mean) {
+    uint64_t begin, end;
+    gf_smooth_tile(a.tile, p, a.length, &begin, &end);
+    const bool has_prev = p > begin, has_next = p + 1 < end;
+    return gf_smooth_mid(has_prev ? mean[-a.lanes] : 0.0f, *mean, has_next ? mean[a.lanes] : 0.0f,
+                         {has_prev, has_next}, a.constants);
 }
 
 // Smooth rows or columns.
@@ -137,125 +59,107 @@ static __device__ void general_store(const general_args &a, const general_piece 
 // position p + 1 is stored `lanes` floats after position p in shared memory. Rows: a position is a
 // pixel, and the lanes are its channels. Columns: a position is a row, and the lanes are adjacent
 // samples of it.
-// Grid: one wave of at most 8 blocks per SM, which loop over pieces of `length` positions x
-// `lanes`. Block: 256 threads. The first half (producers) loads and enhances the next piece into
-// one of two buffers, while the second half (consumers) blurs the current piece into a third. After
-// a barrier, all threads smooth and store; then a second barrier.
-// Reads each sample 1 + 2 * (radius + 1) / length times, writes it once. Windows are clipped at the
-// ends of a tile, therefore every width, height and tile size is exact; the last piece is shorter.
-// Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 48 to 64
-// (sm_90), 4 or 5 resident blocks.
+// Grid: one block per piece of a signal; blocks loop over more than 2^30 pieces. Block: 256 threads
+// at most, a multiple of the lanes. It loads and enhances a piece and its halo, computes the means,
+// then smooths and stores, with barriers between; other resident blocks load at the same time.
+// Reads each sample 1 + 2 * (radius + 1) / piece times, writes it once. Windows are clipped at the
+// ends of a tile, therefore every width, height and tile size is exact. Tail: lanes after the last
+// sample of a row load and store nothing. Shared memory: (2 * piece + 2 * radius + 4) * lanes
+// floats. Registers: 32 (sm_90), 8 resident blocks up to a radius of 40.
 template <typename Tin, typename Tout>
 __global__ void __launch_bounds__(general_policy::THREADS)
     smooth_general(const __grid_constant__ general_args a) {
-    extern __shared__ float shared[];
-    const int loaded_floats = (a.length + 2 * a.radius + 2) * a.lanes;
-    float *const loaded[2] = {shared, shared + loaded_floats};
-    float *const blurred = shared + 2 * loaded_floats;
-    const int half = general_policy::THREADS / 2;
-    const bool producer = threadIdx.x < half;
-    const int thread = producer ? threadIdx.x : threadIdx.x - half;
-
-    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length * a.across;
-    uint64_t index = blockIdx.x;
-    if (index >= pieces)
-        return;
-    general_piece piece = general_find(a, index);
+    extern __shared__ float loaded[];
+    const uint64_t side = a.constants.smooth ? 1 : 0, reach = a.radius + side;
+    const uint64_t pieces = (a.last - a.first + a.piece - 1) / a.piece; // of a signal
+    const int lanes = a.lanes, lane = threadIdx.x % lanes;
+    const uint32_t thread = threadIdx.x / lanes, step = blockDim.x / lanes;
+    float *const blurred = loaded + (a.piece + 2 * reach) * lanes;
     gf_wait_for_stream();
-    if (producer)
-        general_load<Tin>(a, piece, loaded[0], thread, half);
-    __syncthreads();
-    for (int buffer = 0;; buffer ^= 1) {
-        const uint64_t next = index + gridDim.x;
-        const bool more = next < pieces;
-        const general_piece next_piece = more ? general_find(a, next) : piece;
-        if (producer) {
-            if (more)
-                general_load<Tin>(a, next_piece, loaded[buffer ^ 1], thread, half);
-        } else {
-            general_blur_piece(a, piece, loaded[buffer], blurred, thread, half);
+    for (uint64_t n = blockIdx.x; n < pieces * a.signals; n += gridDim.x) {
+        const uint64_t signal = n / pieces, begin = a.first + n % pieces * a.piece;
+        const uint64_t end = min(begin + a.piece, a.last);
+        // Rows that only the smooth stage would read may be missing.
+        const uint64_t load = begin - min(begin, reach), load_end = min(end + reach, a.length);
+        const uint64_t blur = begin - min(begin, side), blur_end = min(end + side, a.length);
+        const bool active = signal * lanes + lane < a.samples;
+        const gf_image_row row = gf_find_row(a.images, signal);
+        const unsigned char *in = a.in.data + a.images.at[0][row.image] + row.y * a.in.across;
+        unsigned char *out = a.out.data + a.images.at[1][row.image] + row.y * a.out.across;
+        const auto in_at = [&](uint64_t p) {
+            return reinterpret_cast<const Tin *>(in + (p - a.in.first) * a.in.along)[lane];
+        };
+        // Counted, so that the compiler issues four loads at a time.
+        const uint32_t ahead = static_cast<uint32_t>(load_end - load) + step - 1 - thread;
+        const uint32_t loads = active ? ahead / step : 0;
+#pragma unroll 4
+        for (uint32_t i = 0; i < loads; i++)
+            loaded[threadIdx.x + i * blockDim.x] =
+                gf_smooth_enhance(gf_load(in_at(load + thread + i * step)), a.constants.gain);
+        __syncthreads();
+        for (uint64_t p = blur + thread; active && p < blur_end; p += step)
+            blurred[static_cast<int>(p - blur) * lanes + lane] =
+                general_mean(a, p, loaded + static_cast<int>(p - load) * lanes + lane);
+        __syncthreads();
+        for (uint64_t p = begin + thread; active && p < end; p += step) {
+            Tout *to = reinterpret_cast<Tout *>(out + (p - a.out.first) * a.out.along) + lane;
+            const float *mean = blurred + static_cast<int>(p - blur) * lanes + lane;
+            // Rows: lanes are channels. Columns: each signal starts at a multiple of 4 samples.
+            *to = a.alpha && (lane & a.alpha) == a.alpha ? gf_convert<Tout>(in_at(p))
+                  : a.constants.smooth ? gf_store<Tout>(general_smooth(a, p, mean))
+                                       : gf_store<Tout>(*mean);
         }
-        __syncthreads();
-        general_store<Tin, Tout>(a, piece, blurred, threadIdx.x, general_policy::THREADS);
-        if (!more)
-            break;
-        __syncthreads();
-        piece = next_piece;
-        index = next;
     }
 }
 
-static constexpr size_t general_shared(int length, int radius, int lanes) {
-    return static_cast<size_t>(2 * (length + 2 * radius + 2) + length + 2) * lanes * sizeof(float);
+static constexpr size_t general_shared(size_t piece, size_t radius, size_t lanes) {
+    return (2 * piece + 2 * radius + 4) * lanes * sizeof(float);
 }
 
-static_assert(general_shared(general_policy::COLUMN_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <=
-                  general_policy::SHARED_LIMIT,
-              "16 lanes must fit at the largest radius");
-static_assert(general_shared(general_policy::ROW_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_RADIUS,
-                             GF_MAX_CHANNELS) <= general_policy::SHARED_LIMIT,
-              "a piece of a row must fit at the largest radius");
+// Without opt-in, every device has 48 KB per block. A piece of a row of 4 channels is smaller.
+static_assert(general_shared(general_policy::COLUMN_ROWS, GF_SMOOTH_MAX_RADIUS,
+                             general_policy::LANES) <= 48 << 10,
+              "a piece of columns must fit at the largest radius");
 
-// Return the arguments for the rows or columns of a strip, whose samples have these sizes.
-template <bool COLUMNS>
-static general_args general_args_of(const gf_smooth_job &job, size_t in_bytes, size_t out_bytes) {
+// Queue the kernel for all rows of a strip, along x or y. Supports every plan.
+template <bool COLUMNS> static void general_launch(const gf_smooth_job &job) {
+    typedef general_policy Policy;
     const gf_smooth_plan *plan = job.plan;
     const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
     const gf_format *format = &plan->head.in;
     const int channels = static_cast<int>(format->channels);
     general_args a = {};
-    a.out = out->data;
     a.tile = plan->tile;
-    a.radius = static_cast<int>(plan->radius);
-    a.channels = gf_has_alpha(format) ? channels : 1;
+    a.radius = plan->radius;
+    a.alpha = gf_has_alpha(format) ? channels - 1 : 0;
     a.constants = gf_smooth_constants_of(plan);
-    if (COLUMNS) {
-        const uint64_t samples = gf_row_samples(format);
-        a.length = general_policy::COLUMN_ROWS;
-        a.lanes = general_shared(a.length, a.radius, 32) <= general_policy::SHARED_LIMIT ? 32 : 16;
-        a.in = in->data;
-        a.in_first = in->y0;
-        a.in_across = a.lanes * in_bytes;
-        a.out_across = a.lanes * out_bytes;
-        a.in_position = in->stride;
-        a.out_position = out->stride;
-        a.signal = format->height;
-        a.first = out->y0;
-        a.last = out->y0 + out->rows;
-        a.images.count = 1;
-        a.across = gf_divide_up(samples, a.lanes);
-        a.last_lanes = samples - (a.across - 1) * a.lanes;
-    } else {
-        a.length = general_policy::ROW_SAMPLES / channels;
-        a.lanes = channels;
-        a.in = gf_row(in, out->y0);
-        a.in_across = in->stride;
-        a.out_across = out->stride;
-        a.in_position = channels * in_bytes;
-        a.out_position = channels * out_bytes;
-        a.signal = a.last = format->width;
+    a.images.count = 1;
+    if (!COLUMNS)
         a.images = gf_images_of<2>(&plan->head, &job.strip);
-        a.across = out->rows * a.images.count;
-        a.last_lanes = channels;
-    }
-    return a;
-}
-
-// Queue the kernel for all rows of a strip, along x or y. Supports every plan.
-template <bool COLUMNS> static void general_launch(const gf_smooth_job &job) {
+    a.piece = COLUMNS ? Policy::COLUMN_ROWS : Policy::ROW_SAMPLES / channels;
+    a.lanes = COLUMNS ? Policy::LANES : channels;
+    a.length = COLUMNS ? format->height : format->width;
+    a.first = COLUMNS ? out->y0 : 0;
+    a.last = COLUMNS ? out->y0 + out->rows : format->width;
+    a.samples = COLUMNS ? gf_row_samples(format) : out->rows * a.images.count * channels;
+    a.signals = gf_divide_up(a.samples, a.lanes);
     gf_dispatch(
         [&](auto sample, auto wide) {
             typedef decltype(sample) Sample;
             typedef std::conditional_t<wide, float, Sample> Wide;
             typedef std::conditional_t<COLUMNS, Wide, Sample> Tin;
             typedef std::conditional_t<COLUMNS, Sample, Wide> Tout;
-            const general_args a = general_args_of<COLUMNS>(job, sizeof(Tin), sizeof(Tout));
-            const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
-            // One wave: each block processes several pieces and overlaps loading with blurring.
-            gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), general_policy::THREADS,
-                             general_shared(a.length, a.radius, a.lanes), job.queue, a);
+            const size_t in_bytes = a.lanes * sizeof(Tin), out_bytes = a.lanes * sizeof(Tout);
+            a.in = COLUMNS ? general_side{in->data, in->y0, in_bytes, in->stride}
+                           : general_side{gf_row(in, out->y0), 0, in->stride, in_bytes};
+            a.out = COLUMNS ? general_side{out->data, out->y0, out_bytes, out->stride}
+                            : general_side{out->data, 0, out->stride, out_bytes};
+            const uint64_t pieces = gf_divide_up(a.last - a.first, a.piece) * a.signals;
+            gf_launch_kernel(smooth_general<Tin, Tout>, gf_blocks(pieces, 1),
+                             Policy::THREADS / a.lanes * a.lanes,
+                             general_shared(a.piece, a.radius, a.lanes), job.queue, a);
         },
-        gf_type_of{job.plan->head.in.type}, gf_flag{job.wide});
+        gf_type_of{format->type}, gf_flag{job.wide});
 }
 
 // ---- dispatch -----------------------------------------------------------------------------------

@@ -82,11 +82,11 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan);
 bool gf_smooth_fixed_of(const gf_smooth_integer *integer, gf_smooth_fixed *fixed);
 
 /* Return the bounds [*begin, *end) of the tile that contains position i of a signal of `length`
- * samples. */
-static inline void gf_smooth_tile(const gf_smooth_plan *plan, uint64_t i, uint64_t length,
-                                  uint64_t *begin, uint64_t *end) {
-    *begin = plan->tile ? i - i % plan->tile : 0;
-    *end = plan->tile && plan->tile < length - *begin ? *begin + plan->tile : length;
+ * samples. tile: gf_smooth_plan.tile. */
+GF_BOTH void gf_smooth_tile(uint64_t tile, uint64_t i, uint64_t length, uint64_t *begin,
+                            uint64_t *end) {
+    *begin = tile ? i - i % tile : 0;
+    *end = tile && tile < length - *begin ? *begin + tile : length;
 }
 
 /* The golden stages, each on one signal of n samples. in and out must not overlap. */

@@ -51,7 +51,7 @@ typedef struct gf_smooth_span {
 static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, uint64_t s,
                                   uint64_t e) {
     gf_smooth_span span = {.s = s};
-    gf_smooth_tile(plan, s, length, &span.a, &span.b);
+    gf_smooth_tile(plan->tile, s, length, &span.a, &span.b);
     span.e = gf_min(e, span.b);
     const uint64_t side = plan->smooth; /* positions that the smooth stage reads on each side */
     span.blur_s = s - span.a < side ? span.a : s - side;
@@ -292,7 +292,7 @@ static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64
         pass.lanes = (size_t)pass.pixels * plan->head.in.channels;
         pass.x_bytes = (size_t)x * smooth_pixel_bytes(plan);
         for (pass.s = s; pass.s < e; pass.s = pass.e) {
-            gf_smooth_tile(plan, pass.s, plan->head.in.height, &pass.a, &pass.b);
+            gf_smooth_tile(plan->tile, pass.s, plan->head.in.height, &pass.a, &pass.b);
             pass.e = gf_min(e, pass.b);
             smooth_run_pass(&pass);
         }
@@ -311,7 +311,7 @@ static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint6
                               uint64_t *in_s, uint64_t *in_e) {
     const uint64_t reach = plan->integer.reach;
     uint64_t a, b;
-    gf_smooth_tile(plan, s, length, &a, &b);
+    gf_smooth_tile(plan->tile, s, length, &a, &b);
     const uint64_t end = gf_min(e, b);
     *in_e = gf_min(e, gf_max(b, reach) - reach);
     *in_s = gf_max(s, a + reach);

@@ -49,7 +49,7 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
                             uint64_t n, uint64_t whole) {
     uint64_t begin, end;
     for (uint64_t i = first; i < first + n; i = end) {
-        gf_smooth_tile(plan, i, whole, &begin, &end);
+        gf_smooth_tile(plan->tile, i, whole, &begin, &end);
         begin = begin < first ? first : begin;
         end = end > first + n ? first + n : end;
         float *tile = signal + (begin - first);
