@@ -10,14 +10,17 @@ struct border_policy {
     static constexpr int EACH = 4; // blocks per list of near-ties
 };
 
-// The border: whole rows at the top and at the bottom, and the first and last pixels of the others.
+// Samples [i, i + width) of rows [y, stop).
+struct border_area {
+    int64_t y, stop, i, width;
+    int64_t threads; // one per group of ROWS rows of a sample
+};
+
 struct border_args {
     gf_both_args exact;
-    int64_t top, bottom;   // rows [out_first, top) and [bottom, out_end) are whole
-    int64_t samples, side; // of a row; of the first or last pixels of a row in the border
-    unsigned lists;        // of near-ties
+    border_area areas[4]; // whole rows at the top and at the bottom; the ends of the other rows
+    unsigned lists;       // of near-ties
     gf_bytes_args ties;
-    int64_t groups[3]; // of ROWS rows: at the top, at the bottom, between
 };
 
 // Compute and store rows [y, stop) of sample i.
@@ -77,46 +80,41 @@ __global__ void __launch_bounds__(border_policy::THREADS)
                                blockIdx.x % EACH * border_policy::THREADS + thread);
         return;
     }
-    const int64_t whole = (a.groups[0] + a.groups[1]) * a.samples;
-    const int64_t n = static_cast<int64_t>(blockIdx.x - EACH * a.lists) * border_policy::THREADS;
-    const int64_t m = n + thread - whole;
-    if (m >= a.groups[2] * 2 * a.side)
+    int64_t n = static_cast<int64_t>(blockIdx.x - EACH * a.lists) * border_policy::THREADS + thread;
+    int k = 0;
+    while (k < 4 && n >= a.areas[k].threads)
+        n -= a.areas[k++].threads;
+    if (k == 4)
         return;
-    int64_t y, stop, i;
-    if (m < 0) {
-        const int64_t group = (n + thread) / a.samples;
-        const bool top = group < a.groups[0];
-        i = n + thread - group * a.samples;
-        y = top ? a.exact.out_first + group * ROWS : a.bottom + (group - a.groups[0]) * ROWS;
-        stop = top ? a.top : a.exact.out_end;
-    } else {
-        const int64_t group = m / (2 * a.side);
-        i = m - group * 2 * a.side;
-        i = i < a.side ? i : a.samples - 2 * a.side + i;
-        y = a.top + group * ROWS;
-        stop = a.bottom;
-    }
-    stop = stop < y + ROWS ? stop : y + ROWS;
+    const border_area &area = a.areas[k];
+    const int64_t group = n / area.width, y = area.y + group * ROWS;
     // The kernel of the other samples writes to these, too.
-    border_compute<T, RADIUS, ROWS>(a.exact, y, stop, i, true);
+    border_compute<T, RADIUS, ROWS>(a.exact, y, min(y + ROWS, area.stop),
+                                    area.i + n - group * area.width, true);
 }
 
 void gf_both_border(const gf_smooth_job &job, const gf_bytes_args *ties) {
     const gf_smooth_plan *plan = job.plan;
     const int64_t reach = plan->radius + (plan->smooth ? 1 : 0), rows = border_policy::ROWS;
     border_args a = {};
-    gf_both_args *exact = &a.exact;
-    *exact = gf_both_args_of(job);
-    a.samples = exact->width * exact->channels;
+    a.exact = gf_both_args_of(job);
+    const gf_both_args *exact = &a.exact;
+    const int64_t first = exact->out_first, end = exact->out_end;
+    const int64_t samples = exact->width * exact->channels;
     // Whether all samples are near an edge.
     const bool narrow = exact->along_x && exact->width <= 2 * reach;
-    a.top = std::clamp(narrow ? exact->height : reach, exact->out_first, exact->out_end);
-    a.bottom = std::clamp(exact->height - reach, a.top, exact->out_end);
-    a.side = narrow || !exact->along_x ? 0 : reach * exact->channels;
-    a.groups[0] = (a.top - exact->out_first + rows - 1) / rows;
-    a.groups[1] = (exact->out_end - a.bottom + rows - 1) / rows;
-    a.groups[2] = (a.bottom - a.top + rows - 1) / rows;
-    const int64_t threads = (a.groups[0] + a.groups[1]) * a.samples + a.groups[2] * 2 * a.side;
+    const int64_t top = std::clamp(narrow ? exact->height : reach, first, end);
+    const int64_t bottom = std::clamp(exact->height - reach, top, end);
+    const int64_t side = narrow || !exact->along_x ? 0 : reach * exact->channels;
+    a.areas[0] = {first, top, 0, samples, 0};
+    a.areas[1] = {bottom, end, 0, samples, 0};
+    a.areas[2] = {top, bottom, 0, side, 0};
+    a.areas[3] = {top, bottom, samples - side, side, 0};
+    int64_t threads = 0;
+    for (border_area &area : a.areas) {
+        area.threads = (area.stop - area.y + rows - 1) / rows * area.width;
+        threads += area.threads;
+    }
     if (threads == 0 && !ties)
         return;
     const uint64_t blocks = gf_divide_up(static_cast<uint64_t>(threads), border_policy::THREADS);
