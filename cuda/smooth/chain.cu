@@ -30,10 +30,26 @@ GF_DEVICE tiles_tile tiles_find(const tiles_args &a, uint32_t index) {
     return {y, left < a.rows_per_tile ? left : a.rows_per_tile, index - row * a.tiles_per_row};
 }
 
-// Compute channel c of the group of up to 4 pixels from pixel p, in row y, by the exact path.
+// Compute channel c of a group of up to 4 pixels from pixel p, in row y, by the exact path. Not
+// inlined: few threads need it, and the caller needs fewer registers.
 template <typename Work>
-GF_DEVICE void tiles_exact(const tiles_args &a, uint32_t y, uint64_t p, int c) {
-    gf_smooth_group<typename Work::T, Work::C, Work::RADIUS, Work::AROUND>(a, y, p, c);
+static __device__ __noinline__ void tiles_exact(const tiles_args &a, uint32_t y, uint64_t p,
+                                                int c) {
+    typedef typename Work::T T;
+    const int C = Work::C, left = gf_smooth_near(p), right = gf_smooth_near(a.width - p);
+    const T *in = reinterpret_cast<const T *>(gf_smooth_in(a, y)) + p * C;
+    T *out = reinterpret_cast<T *>(gf_smooth_out(a, y)) + p * C;
+    float t[4];
+    gf_smooth_exact<T, Work::RADIUS>(a.constants, left, right, t,
+                                     [&](int d) { return gf_load(in[d * C + c]); });
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i < right)
+            out[i * C + c] = gf_store<T>(t[i]);
+    // The lane of the first channel copies the alpha.
+    if (Work::filtered < C && c == 0)
+        for (int i = 0; i < 4 && i < right; i++)
+            out[i * C + C - 1] = in[i * C + C - 1];
 }
 
 // Compute the pixels near the ends of rows, which gf_chain cannot: one lane per channel of 4
@@ -170,7 +186,7 @@ static bool tiles_launch(const gf_smooth_job &job, const typename Work::Args &ar
         return false;
     a.in_units = static_cast<uint32_t>(a.in_stride / 16);
     a.out_units = static_cast<uint32_t>(a.width * PIXEL / 16);
-    const uint64_t inner = a.width < a.reach ? 0 : a.width - a.reach;
+    const uint64_t inner = gf_max(a.width, a.constants.reach) - a.constants.reach;
     const uint64_t whole = static_cast<uint64_t>(a.out_units) * 16 / PIXEL;
     a.inner_end = inner < whole ? inner : whole;
     const uint64_t tiles = gf_divide_up(a.width, 32 * Work::PIXELS);

@@ -34,10 +34,17 @@ bool gf_smooth_both(const gf_smooth_job &job, void *scratch);
 struct gf_smooth_constants {
     float gain, weight, inner_factor, end_factor;
     bool smooth;
+    uint32_t radius, reach; // samples on each side: of the mean, and of all stages
+    float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
 };
 
 static inline gf_smooth_constants gf_smooth_constants_of(const gf_smooth_plan *plan) {
-    return {plan->gain, plan->weight, plan->inner_factor, plan->end_factor, plan->smooth};
+    gf_smooth_constants k = {
+        plan->gain,   plan->weight, plan->inner_factor,          plan->end_factor,
+        plan->smooth, plan->radius, plan->radius + plan->smooth, {}};
+    for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
+        k.inverse[n] = 1.0f / static_cast<float>(n);
+    return k;
 }
 
 // Whether a position has neighbors in its tile.
@@ -65,16 +72,14 @@ GF_DEVICE float gf_smooth_mid(float prev, float mid, float next, gf_smooth_end e
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// Rows of a launch, and the parameters of the exact path. The arguments of the fast kernels of rows
-// extend it. Rows start on 64-byte boundaries; strides are multiples of 64.
+// Rows of a launch. The arguments of the fast kernels of rows extend it. Rows start on 64-byte
+// boundaries; strides are multiples of 64.
 struct gf_smooth_rows {
     const unsigned char *in; // first row of the first image
     unsigned char *out;
     size_t in_stride, out_stride; // bytes
     uint64_t width;               // pixels
     uint32_t rows;
-    uint32_t radius, reach; // samples on each side: of the mean, and of all stages
-    float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
     gf_smooth_constants constants;
     gf_images<2> images; // one per block row
 };
@@ -102,10 +107,6 @@ static inline void gf_smooth_set_rows(gf_smooth_rows *a, const gf_smooth_job &jo
     a->in_stride = strip->in[0].stride;
     a->out_stride = strip->out.stride;
     a->width = plan->head.in.width;
-    a->radius = plan->radius;
-    a->reach = plan->radius + (plan->smooth ? 1 : 0);
-    for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
-        a->inverse[n] = 1.0f / static_cast<float>(n);
     a->constants = gf_smooth_constants_of(plan);
     a->images = gf_images_of<2>(&plan->head, strip);
 }
@@ -141,31 +142,33 @@ template <typename T, int N> GF_DEVICE float gf_smooth_divided(float x, float *m
     return __fmaf_rn(-__fmaf_rn(n, quotient, -x), inverse, quotient);
 }
 
-// Compute PIXELS consecutive results of one channel by the stages themselves.
-// in: sample of the first pixel. left, right: available pixels of the row before it, and from it
-// on. RADIUS: of the mean; -1: a.radius. AROUND: pixels to read on each side; 0: a.reach. INSIDE:
-// all of these pixels are in the row.
-template <typename T, int C, int RADIUS, int AROUND, int PIXELS, bool INSIDE = false>
-GF_DEVICE void gf_smooth_exact(const gf_smooth_rows &a, const T *in, int left, int right,
-                               float (&result)[PIXELS]) {
-    const int radius = RADIUS >= 0 ? RADIUS : static_cast<int>(a.radius);
-    const int around = AROUND > 0 ? AROUND : static_cast<int>(a.reach);
-    float mean[PIXELS + 2]; // starts one pixel before the first
+// Return a number of positions, as far as windows reach.
+GF_DEVICE int gf_smooth_near(int64_t n) {
+    return static_cast<int>(n < 64 ? n : 64);
+}
+
+// Compute N consecutive results of a signal by the stages themselves.
+// left, right: available positions before the first one, and from it on; results whose windows they
+// cut elsewhere than at an end of the signal are undefined. get(d): sample at distance d from the
+// first one. RADIUS: of the mean; -1: k.radius. INSIDE: all samples in windows are available.
+template <typename T, int RADIUS, bool INSIDE = false, int N, typename Get>
+GF_DEVICE void gf_smooth_exact(const gf_smooth_constants &k, int left, int right,
+                               float (&result)[N], Get get) {
+    const int radius = RADIUS >= 0 ? RADIUS : static_cast<int>(k.radius);
+    const int around = RADIUS >= 0 ? RADIUS + 1 : static_cast<int>(k.reach);
+    float mean[N + 2]; // starts one position before the first
 #pragma unroll
-    for (int j = 0; j < PIXELS + 2; j++)
+    for (int j = 0; j < N + 2; j++)
         mean[j] = -0.0f; // adding -0 changes no sum, whatever its sign
-#pragma unroll(AROUND > 0 ? PIXELS + 2 * AROUND : 1)
-    for (int d = -around; d < PIXELS + around; d++) {
+#pragma unroll(RADIUS >= 0 ? N + 2 * RADIUS + 2 : 1)
+    for (int d = -around; d < N + around; d++) {
         const bool inside = INSIDE || (d >= -left && d < right);
-        const float x = inside ? gf_smooth_enhance(gf_load(in[d * C]), a.constants.gain) : -0.0f;
+        const float x = inside ? gf_smooth_enhance(get(d), k.gain) : -0.0f;
 #pragma unroll
-        for (int j = 0; j < PIXELS + 2; j++) {
-            // With a constant AROUND this is one comparison per distance. Otherwise around is at
-            // most radius + 1, and the first and the last mean need a comparison on one side only.
-            const int apart = d < j - 1 ? j - 1 - d : d - j + 1;
-            const bool in_window = AROUND > 0 ? apart <= AROUND && apart <= radius
-                                              : (j == 0 || d >= j - 1 - radius) &&
-                                                    (j == PIXELS + 1 || d <= j - 1 + radius);
+        for (int j = 0; j < N + 2; j++) {
+            // around is at most radius + 1: the first and the last mean need one comparison.
+            const bool in_window =
+                (j == 0 || d >= j - 1 - radius) && (j == N + 1 || d <= j - 1 + radius);
             if (RADIUS >= 0 && d == j - 1 - RADIUS)
                 mean[j] = x;
             else if (in_window)
@@ -173,7 +176,7 @@ GF_DEVICE void gf_smooth_exact(const gf_smooth_rows &a, const T *in, int left, i
         }
     }
 #pragma unroll
-    for (int j = 0; j < PIXELS + 2; j++) {
+    for (int j = 0; j < N + 2; j++) {
         if constexpr (INSIDE) {
             float max = 0.0f; // no sample is infinite
             mean[j] = gf_smooth_divided<T, 2 * RADIUS + 1>(mean[j], &max);
@@ -184,40 +187,19 @@ GF_DEVICE void gf_smooth_exact(const gf_smooth_rows &a, const T *in, int left, i
             if constexpr (sizeof(T) == 4) {
                 mean[j] = __fdiv_rn(mean[j], static_cast<float>(n));
             } else { // correctly rounded (tests/unit/filters/test_smooth_integer.c)
-                const float inverse = a.inverse[n], quotient = __fmul_rn(mean[j], inverse);
+                const float inverse = k.inverse[n], quotient = __fmul_rn(mean[j], inverse);
                 mean[j] = __fmaf_rn(__fmaf_rn(-static_cast<float>(n), quotient, mean[j]), inverse,
                                     quotient);
             }
         }
     }
 #pragma unroll
-    for (int i = 0; i < PIXELS; i++) {
+    for (int i = 0; i < N; i++) {
         result[i] = mean[i + 1];
-        if (a.constants.smooth)
+        if (k.smooth)
             result[i] = gf_smooth_mid(mean[i], result[i], mean[i + 2],
-                                      {INSIDE || i > -left, INSIDE || i + 1 < right}, a.constants);
+                                      {INSIDE || i > -left, INSIDE || i + 1 < right}, k);
     }
-}
-
-// Compute channel c of a group of up to 4 pixels from pixel p, in row y. Not inlined: few threads
-// need it, and the caller needs fewer registers.
-template <typename T, int C, int RADIUS, int AROUND>
-static __device__ __noinline__ void gf_smooth_group(const gf_smooth_rows &a, uint32_t y, uint64_t p,
-                                                    int c) {
-    const int left = p < 64 ? static_cast<int>(p) : 64;
-    const int right = a.width - p < 64 ? static_cast<int>(a.width - p) : 64;
-    const T *in = reinterpret_cast<const T *>(gf_smooth_in(a, y)) + p * C;
-    T *out = reinterpret_cast<T *>(gf_smooth_out(a, y)) + p * C;
-    float t[4];
-    gf_smooth_exact<T, C, RADIUS, AROUND>(a, in + c, left, right, t);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (i < right)
-            out[i * C + c] = gf_store<T>(t[i]);
-    // The lane of the first channel copies the alpha.
-    if (GF_COLOURS(C) < C && c == 0)
-        for (int i = 0; i < 4 && i < right; i++)
-            out[i * C + C - 1] = in[i * C + C - 1];
 }
 
 // ---- stages in registers ------------------------------------------------------------------------

@@ -231,7 +231,7 @@ GF_DEVICE void mma_store(const mma_args &a, const mma_tile &tile, const mma_shar
 template <typename Work>
 GF_DEVICE void mma_compute_sample(const mma_args &a, const mma_tile &tile, int at,
                                   mma_shared<Work> *shared) {
-    const int C = Work::C, RADIUS = Work::RADIUS, radius = static_cast<int>(a.radius);
+    const int C = Work::C, RADIUS = Work::RADIUS, radius = static_cast<int>(a.constants.radius);
     const unsigned char *in = reinterpret_cast<const unsigned char *>(shared->in + shared->BEFORE);
     uint32_t pos = tile.begin + at;
     if (tile.rows > 0)
@@ -247,13 +247,15 @@ GF_DEVICE void mma_compute_sample(const mma_args &a, const mma_tile &tile, int a
     uint8_t result = *in;
     if (GF_COLOURS(C) == C || pos % C != C - 1) { // alpha is copied
         float t[1];
+        const auto get = [&](int d) { return gf_load(in[d * C]); };
         if constexpr (RADIUS > 0)
             if (all_inside)
-                gf_smooth_exact<uint8_t, C, RADIUS, RADIUS + 1, 1, true>(a, in, 0, 0, t);
+                gf_smooth_exact<uint8_t, RADIUS, true>(a.constants, 0, 0, t, get);
         if (!all_inside) { // the tile may lack samples outside every window
-            const int reach = static_cast<int>(a.reach);
-            gf_smooth_exact<uint8_t, C, RADIUS == 0 ? -1 : RADIUS, RADIUS == 0 ? 0 : RADIUS + 1, 1>(
-                a, in, left < reach ? left : reach, right <= reach ? right : reach + 1, t);
+            const int reach = static_cast<int>(a.constants.reach);
+            gf_smooth_exact<uint8_t, RADIUS == 0 ? -1 : RADIUS>(
+                a.constants, left < reach ? left : reach, right <= reach ? right : reach + 1, t,
+                get);
         }
         result = gf_store<uint8_t>(t[0]);
     }
@@ -443,7 +445,8 @@ __global__ void __launch_bounds__(32, mma_policy::BLOCKS)
 // Divide rows into tiles, for 16-byte accesses. Sets the rest of the arguments.
 static void mma_set_tiles(mma_args *a, uint32_t channels) {
     const uint32_t max = mma_policy::TILE, stride = static_cast<uint32_t>(a->in_stride);
-    const uint32_t row = static_cast<uint32_t>(a->width * channels), edge = a->reach * channels;
+    const uint32_t row = static_cast<uint32_t>(a->width * channels),
+                   edge = a->constants.reach * channels;
     const uint32_t whole = row & ~15u;
     a->row_bytes = row;
     a->left = edge < row ? edge : row;
