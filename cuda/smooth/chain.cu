@@ -11,6 +11,15 @@ struct tiles_policy {
     static constexpr int TILE = 32 * UNITS, STAGE = TILE + PADDING;
 };
 
+// Work of smooth_tiles on one run: PIXELS pixels, with HALO units of 16 bytes on each side. FIRST:
+// the first sample of the run and its halo that gf_chain reads.
+template <typename Sample, int CHANNELS, int MEAN> struct tiles_work {
+    typedef Sample T;
+    static const int C = CHANNELS, SIZE = sizeof(T), RADIUS = MEAN, AROUND = (RADIUS + 1) * C;
+    static const int PIXELS = tiles_policy::UNITS * 16 / (C * SIZE), FILTERED = GF_COLOURS(C);
+    static const int HALO = (AROUND * SIZE + 15) / 16, FIRST = HALO * 16 / SIZE - AROUND;
+};
+
 // Rows as tiles, one per warp: part of one or two rows.
 struct tiles_args : gf_smooth_rows {
     uint64_t inner_end;           // pixels from here on take the exact path
@@ -47,7 +56,7 @@ static __device__ __noinline__ void tiles_exact(const tiles_args &a, uint32_t y,
         if (i < right)
             out[i * C + c] = gf_store<T>(t[i]);
     // The lane of the first channel copies the alpha.
-    if (Work::filtered < C && c == 0)
+    if (Work::FILTERED < C && c == 0)
         for (int i = 0; i < 4 && i < right; i++)
             out[i * C + C - 1] = in[i * C + C - 1];
 }
@@ -63,12 +72,12 @@ static __device__ __noinline__ void tiles_compute_ends(const tiles_args &a, tile
     const uint32_t first_groups = begin == 0 ? 1 : 0;
     const uint32_t groups =
         first_groups + (end > last ? static_cast<uint32_t>(end - last + 3) / 4 : 0);
-    const uint32_t tasks = tile.rows * groups * Work::filtered;
+    const uint32_t tasks = tile.rows * groups * Work::FILTERED;
     for (uint32_t i = threadIdx.x % 32; i < tasks; i += 32) {
-        const uint32_t group = i / Work::filtered, row = group / groups;
+        const uint32_t group = i / Work::FILTERED, row = group / groups;
         const uint32_t g = group - row * groups;
         tiles_exact<Work>(a, tile.y + row, g < first_groups ? 0 : last + (g - first_groups) * 4,
-                          static_cast<int>(i % Work::filtered));
+                          static_cast<int>(i % Work::FILTERED));
     }
 }
 
@@ -77,7 +86,7 @@ static __device__ __noinline__ void tiles_compute_ends(const tiles_args &a, tile
 template <typename Work>
 static __device__ __noinline__ void tiles_redo(const tiles_args &a, uint32_t y, uint64_t first) {
     for (uint64_t p = first; p < first + Work::PIXELS && p < a.width; p += 4)
-        for (int c = 0; c < Work::filtered; c++)
+        for (int c = 0; c < Work::FILTERED; c++)
             tiles_exact<Work>(a, y, p, c);
 }
 
@@ -105,15 +114,15 @@ GF_DEVICE void tiles_load(const tiles_args &a, tiles_tile tile, uint32_t begin, 
 }
 
 // Compute the lane's run in its stage. Returns true if the exact path must recompute it.
-template <typename Work>
-GF_DEVICE bool tiles_compute(const tiles_args &a, const typename Work::Args &args, uint4 *stage) {
+template <typename Work> GF_DEVICE bool tiles_compute(const tiles_args &a, uint4 *stage) {
     const int UNITS = tiles_policy::UNITS, HALO = Work::HALO;
     uint4 *const run = stage + threadIdx.x % 32 * UNITS;
     uint32_t words[(UNITS + 2 * HALO) * 4], result[UNITS * 4];
 #pragma unroll
     for (int k = 0; k < UNITS + 2 * HALO; k++)
         gf_unpack(run[k - HALO], words + 4 * k);
-    const bool redo = Work::compute(a, args, words, result);
+    const bool redo = gf_chain<typename Work::T, Work::C, Work::RADIUS, Work::PIXELS, Work::FIRST>(
+        a.constants, words, result);
     __syncwarp(); // all lanes have read the units of their neighbors
 #pragma unroll
     for (int k = 0; k < UNITS; k++)
@@ -134,8 +143,7 @@ GF_DEVICE bool tiles_compute(const tiles_args &a, const typename Work::Args &arg
 // Shared memory: 3.5 KB per warp. Registers: 54 to 80 (sm_90), 12 resident blocks.
 template <typename Work>
 __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
-    smooth_tiles(const __grid_constant__ tiles_args a,
-                 const __grid_constant__ typename Work::Args args) {
+    smooth_tiles(const __grid_constant__ tiles_args a) {
     typedef tiles_policy Policy;
     const int ROWS = Policy::ROWS, STAGE = Policy::STAGE;
     __shared__ __align__(128) uint4 shared[Policy::WARPS][Policy::PADDING + ROWS * STAGE];
@@ -155,7 +163,7 @@ __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
     for (uint32_t row = 0; row < tile.rows; row++) {
         __pipeline_wait_prior(ROWS - 1);
         __syncwarp();
-        redo |= (tiles_compute<Work>(a, args, stage) ? 1u : 0u) << row;
+        redo |= (tiles_compute<Work>(a, stage) ? 1u : 0u) << row;
         __syncwarp();
 #pragma unroll
         for (int k = 0; k < Policy::UNITS; k++)
@@ -176,8 +184,7 @@ __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
 }
 
 // Queue the kernel for all rows. Returns false if rows are too long for its counters.
-template <typename Work>
-static bool tiles_launch(const gf_smooth_job &job, const typename Work::Args &args) {
+template <typename Work> static bool tiles_launch(const gf_smooth_job &job) {
     typedef tiles_policy Policy;
     constexpr size_t PIXEL = Work::C * sizeof(typename Work::T);
     tiles_args a = {};
@@ -203,37 +210,19 @@ static bool tiles_launch(const gf_smooth_job &job, const typename Work::Args &ar
         const uint64_t warps = gf_divide_up(part.rows, part.rows_per_tile) * tiles;
         const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, Policy::WARPS));
         gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, part.images.count), Policy::THREADS, 0,
-                         job.queue, part, args);
+                         job.queue, part);
     });
     return true;
 }
-
-// Work of smooth_tiles on one run. HALO: in units of 16 bytes.
-template <typename Sample, int CHANNELS, int MEAN> struct tiles_work {
-    typedef Sample T;
-    typedef gf_chain_args Args;
-    static const int C = CHANNELS, SIZE = sizeof(T), filtered = GF_COLOURS(C);
-    static const int RADIUS = MEAN, AROUND = RADIUS + 1;
-    static const int PIXELS = tiles_policy::UNITS * 16 / (C * SIZE), GROUPS = (PIXELS + 3) / 4;
-    static const int HALO = (AROUND * C * SIZE + 15) / 16;
-
-    // Compute a run. Returns true if the exact path must recompute it.
-    GF_DEVICE bool compute(const gf_smooth_rows &a, const Args &args, const uint32_t *words,
-                           uint32_t *out) {
-        const int FIRST = HALO * 16 / SIZE - AROUND * C;
-        return gf_chain<T, C, RADIUS, PIXELS, FIRST>(a.constants, args, words, out);
-    }
-};
 
 bool gf_smooth_chain_rows(const gf_smooth_job &job) {
     const gf_format *in = &job.plan->head.in;
     if (job.wide || !gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, in->type == GF_F32))
         return false;
-    const gf_chain_args args = gf_chain_args_of(job.plan->gain);
     bool done = false;
     gf_dispatch(
         [&](auto sample, auto channels, auto radius) {
-            done = tiles_launch<tiles_work<decltype(sample), channels, radius>>(job, args);
+            done = tiles_launch<tiles_work<decltype(sample), channels, radius>>(job);
         },
         gf_type_of{in->type}, gf_channels{in->channels}, gf_number<0, 3>{job.plan->radius});
     return done;

@@ -32,16 +32,24 @@ bool gf_smooth_both(const gf_smooth_job &job, void *scratch);
 // Each operation is an intrinsic with its own rounding: no compiler setting can contract two.
 
 struct gf_smooth_constants {
-    float gain, weight, inner_factor, end_factor;
+    alignas(8) float gain; // loaded with the next one
+    float shifted_gain;    // -2^23 * gain, exact
+    float weight, inner_factor, end_factor;
     bool smooth;
     uint32_t radius, reach; // samples on each side: of the mean, and of all stages
     float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
 };
 
 static inline gf_smooth_constants gf_smooth_constants_of(const gf_smooth_plan *plan) {
-    gf_smooth_constants k = {
-        plan->gain,   plan->weight, plan->inner_factor,          plan->end_factor,
-        plan->smooth, plan->radius, plan->radius + plan->smooth, {}};
+    gf_smooth_constants k = {plan->gain,
+                             -8388608.0f * plan->gain,
+                             plan->weight,
+                             plan->inner_factor,
+                             plan->end_factor,
+                             plan->smooth,
+                             plan->radius,
+                             plan->radius + plan->smooth,
+                             {}};
     for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
         k.inverse[n] = 1.0f / static_cast<float>(n);
     return k;
@@ -212,14 +220,6 @@ GF_DEVICE void gf_smooth_exact(const gf_smooth_constants &k, int left, int right
 // normal binary32 numbers, and only a true division is exact.
 #define GF_MIN_GAIN 1e-6f
 
-struct gf_chain_args {
-    float gain, shifted_gain; // -2^23 * gain, exact
-};
-
-GF_BOTH gf_chain_args gf_chain_args_of(float gain) {
-    return {gain, -8388608.0f * gain};
-}
-
 // Test whether the stages in registers support a plan. real: the samples are f32.
 static inline bool gf_chain_fits(const gf_smooth_plan *plan, bool real) {
     return plan->tile == 0 && plan->radius <= 3 &&
@@ -229,16 +229,16 @@ static inline bool gf_chain_fits(const gf_smooth_plan *plan, bool real) {
 // Return sample i of words, enhanced. The bits of an integer sample v are inserted into the float
 // 2^23 + v; the fma subtracts 2^23 * gain from the exact product and rounds once: fl(v * gain).
 template <typename T>
-GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_chain_args &args) {
+GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_smooth_constants &k) {
     if constexpr (sizeof(T) == 4)
-        return gf_smooth_enhance(__uint_as_float(words[i]), args.gain);
+        return gf_smooth_enhance(__uint_as_float(words[i]), k.gain);
     const uint32_t bits = 0x4b000000u; // 2^23
     uint32_t whole;
     if (sizeof(T) == 2)
         whole = __byte_perm(words[i / 2], bits, i % 2 ? 0x7432 : 0x7410);
     else
         whole = __byte_perm(words[i / 4], bits, 0x7440 + i % 4);
-    return __fmaf_rn(__uint_as_float(whole), args.gain, args.shifted_gain);
+    return __fmaf_rn(__uint_as_float(whole), k.gain, k.shifted_gain);
 }
 
 // Return the bits of t to be clamped. Integers: rounded to even, NaN is 0.
@@ -250,8 +250,7 @@ template <typename T> GF_DEVICE uint32_t gf_smooth_bits(float t) {
 // Compute the stages for PIXELS pixels with no edge in any window. Sample FIRST of words is the
 // first of the pixel RADIUS + 1 before them. Returns true if the exact path must compute them.
 template <typename T, int C, int RADIUS, int PIXELS, int FIRST>
-GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
-                        const uint32_t *words, uint32_t *out) {
+GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const uint32_t *words, uint32_t *out) {
     const int AROUND = RADIUS + 1, filtered = GF_COLOURS(C);
     uint32_t bits[PIXELS * C];
     float max = 0.0f;
@@ -261,7 +260,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
         float loaded[PIXELS + 2 * AROUND], mean[PIXELS + 2], t[PIXELS];
 #pragma unroll
         for (int i = 0; i < PIXELS + 2 * AROUND; i++)
-            loaded[i] = gf_enhanced<T>(words, FIRST + i * C + c, args);
+            loaded[i] = gf_enhanced<T>(words, FIRST + i * C + c, k);
 #pragma unroll
         for (int i = 0; i < PIXELS + 2; i++) {
             float sum = loaded[i];

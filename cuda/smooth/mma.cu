@@ -271,7 +271,6 @@ template <typename Work>
 GF_DEVICE void mma_compute_all(const mma_args &a, int bytes, mma_shared<Work> *shared) {
     const int C = Work::C, RADIUS = Work::RADIUS, AROUND = (RADIUS + 1) * C;
     const int WORDS = C == 3 ? 6 : 4, HALO = (AROUND + 3) / 4;
-    const gf_chain_args args = gf_chain_args_of(a.constants.gain);
     const uint32_t *in = reinterpret_cast<const uint32_t *>(shared->in + shared->BEFORE);
     uint32_t *out = reinterpret_cast<uint32_t *>(shared->out);
 #pragma unroll 1
@@ -280,8 +279,7 @@ GF_DEVICE void mma_compute_all(const mma_args &a, int bytes, mma_shared<Work> *s
 #pragma unroll
         for (int i = 0; i < WORDS + 2 * HALO; i++)
             words[i] = in[first - HALO + i];
-        gf_chain<uint8_t, C, RADIUS, WORDS * 4 / C, HALO * 4 - AROUND>(a.constants, args, words,
-                                                                       result);
+        gf_chain<uint8_t, C, RADIUS, WORDS * 4 / C, HALO * 4 - AROUND>(a.constants, words, result);
 #pragma unroll
         for (int i = 0; i < WORDS; i++)
             out[first + i] = result[i];

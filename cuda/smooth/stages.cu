@@ -4,8 +4,6 @@
 #include "cuda/window/columns.cuh"
 
 struct stages_args : gf_columns_args {
-    gf_smooth_constants constants;
-    gf_chain_args chain;
     gf_both_args exact;
 };
 
@@ -63,7 +61,7 @@ struct stages_filter {
     };
 
     static __device__ __forceinline__ float value(const Args &a, const uint32_t *words, int i) {
-        return gf_enhanced<T>(words, i, a.chain);
+        return gf_enhanced<T>(words, i, a.exact.constants);
     }
 
     static __device__ __forceinline__ void along_x(const Args &a, const float *v, float (&s)[RUN]) {
@@ -71,10 +69,11 @@ struct stages_filter {
 #pragma unroll
         for (int i = 0; i < RUN + 2 * C; i++)
             mean[i] = stages_mean<T, TAPS>([&](int k) { return v[i + (X - 1 - RADIUS + k) * C]; });
-        stages_smooth<FORM>(a.constants, s, [&](int k, int j) { return mean[j + (1 + k) * C]; });
+        stages_smooth<FORM>(a.exact.constants, s,
+                            [&](int k, int j) { return mean[j + (1 + k) * C]; });
 #pragma unroll
         for (int j = 0; j < RUN; j++)
-            s[j] = gf_smooth_enhance(s[j], a.constants.gain);
+            s[j] = gf_smooth_enhance(s[j], a.exact.constants.gain);
     }
 
     template <typename Get>
@@ -85,7 +84,7 @@ struct stages_filter {
         for (int j = 0; j < 4; j++)
             next[j] = stages_mean<T, TAPS>([&](int k) { return get(k + 1 - RADIUS, j); });
         if (FORM != MEAN)
-            stages_smooth<FORM>(a.constants, s, [&](int k, int j) {
+            stages_smooth<FORM>(a.exact.constants, s, [&](int k, int j) {
                 return k < 0 ? state.prev[j] : k == 0 ? state.mid[j] : next[j];
             });
         else
@@ -124,10 +123,7 @@ bool gf_smooth_stages(const gf_smooth_job &job) {
     stages_args a = {};
     a.radius[1] = static_cast<int>(plan->radius + (plan->smooth ? 1 : 0));
     a.radius[0] = both ? a.radius[1] : 0;
-    a.constants = gf_smooth_constants_of(plan);
-    a.chain = gf_chain_args_of(plan->gain);
-    if (job.queue)
-        a.exact = gf_both_args_of(job);
+    a.exact = gf_both_args_of(job);
     bool queued = false;
     gf_dispatch(
         [&](auto sample, auto channels, auto radius, auto form, auto xy) {
