@@ -183,35 +183,29 @@ __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
         tiles_compute_ends<Work>(a, tile);
 }
 
-// Queue the kernel for all rows. Returns false if rows are too long for its counters.
+// Queue the kernel for all rows. Returns false if they are too long or too many for its counters.
 template <typename Work> static bool tiles_launch(const gf_smooth_job &job) {
     typedef tiles_policy Policy;
     constexpr size_t PIXEL = Work::C * sizeof(typename Work::T);
     tiles_args a = {};
     gf_smooth_set_rows(&a, job);
-    if (a.width >= UINT64_C(1) << 29 || a.in_stride > UINT32_MAX / 4)
+    const uint64_t tiles = gf_divide_up(a.width, 32 * Work::PIXELS), rows = job.strip.out.rows;
+    if (a.width >= UINT64_C(1) << 29 || a.in_stride > UINT32_MAX / 4 ||
+        rows > (UINT64_C(1) << 31) / tiles - Policy::ROWS)
         return false;
     a.in_units = static_cast<uint32_t>(a.in_stride / 16);
     a.out_units = static_cast<uint32_t>(a.width * PIXEL / 16);
     const uint64_t inner = gf_max(a.width, a.constants.reach) - a.constants.reach;
-    const uint64_t whole = static_cast<uint64_t>(a.out_units) * 16 / PIXEL;
-    a.inner_end = inner < whole ? inner : whole;
-    const uint64_t tiles = gf_divide_up(a.width, 32 * Work::PIXELS);
+    a.inner_end = gf_min(inner, static_cast<uint64_t>(a.out_units) * 16 / PIXEL);
     a.tiles_per_row = static_cast<uint32_t>(tiles);
     a.by = gf_divider_of(tiles);
+    // With few rows, assign one row per tile to occupy all SMs.
     const uint64_t wave = gf_resident_blocks<smooth_tiles<Work>>(Policy::THREADS) * Policy::WARPS;
-    const uint64_t max = (UINT64_C(1) << 31) / tiles - Policy::ROWS;
-    gf_smooth_parts(a, job.strip.out.rows, max, [&](tiles_args &part) {
-        // With few rows, assign one row per tile to occupy all SMs.
-        const uint64_t each = part.rows * tiles / wave;
-        part.rows_per_tile = each < 1              ? 1
-                             : each < Policy::ROWS ? static_cast<uint32_t>(each)
-                                                   : Policy::ROWS;
-        const uint64_t warps = gf_divide_up(part.rows, part.rows_per_tile) * tiles;
-        const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, Policy::WARPS));
-        gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, part.images.count), Policy::THREADS, 0,
-                         job.queue, part);
-    });
+    a.rows_per_tile = static_cast<uint32_t>(gf_max(1, gf_min(rows * tiles / wave, Policy::ROWS)));
+    const uint64_t warps = gf_divide_up(rows, a.rows_per_tile) * tiles;
+    const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, Policy::WARPS));
+    gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, a.images.count), Policy::THREADS, 0,
+                     job.queue, a);
     return true;
 }
 

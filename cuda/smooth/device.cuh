@@ -115,19 +115,9 @@ static inline void gf_smooth_set_rows(gf_smooth_rows *a, const gf_smooth_job &jo
     a->in_stride = strip->in[0].stride;
     a->out_stride = strip->out.stride;
     a->width = plan->head.in.width;
+    a->rows = static_cast<uint32_t>(strip->out.rows);
     a->constants = gf_smooth_constants_of(plan);
     a->images = gf_images_of<2>(&plan->head, strip);
-}
-
-// Call launch with the arguments of parts of at most max rows each.
-template <typename Args, typename F>
-static void gf_smooth_parts(Args a, uint64_t rows, uint64_t max, F launch) {
-    for (uint64_t y = 0; y < rows; y += max) {
-        a.rows = static_cast<uint32_t>(rows - y < max ? rows - y : max);
-        launch(a);
-        a.in += a.rows * a.in_stride;
-        a.out += a.rows * a.out_stride;
-    }
 }
 
 // ---- exact path ---------------------------------------------------------------------------------

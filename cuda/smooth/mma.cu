@@ -467,8 +467,8 @@ static void mma_set_tiles(mma_args *a, uint32_t channels) {
     a->tiles = gf_divider_of(a->tiles_per_row);
 }
 
-// Queue the kernel for all rows of an image. Returns false if rows are too long for its counters or
-// too short for their stride, or if the plan or the device code does not support it.
+// Queue the kernel for all rows of an image. Returns false if rows are too long or too many for its
+// counters or too short for their stride, or if the plan or the device code does not support it.
 template <typename Work> static bool mma_launch(const gf_smooth_job &job) {
     const gf_smooth_integer *by = &job.plan->integer;
     gf_smooth_fixed fixed;
@@ -488,54 +488,34 @@ template <typename Work> static bool mma_launch(const gf_smooth_job &job) {
         a.taps[byte / 4] |= static_cast<uint32_t>(by->tap[k + reach]) << 8 * (byte % 4);
     }
     mma_set_tiles(&a, Work::C);
-    gf_smooth_parts(
-        a, job.strip.out.rows, (UINT64_C(1) << 30) / a.tiles_per_row, [&](mma_args &part) {
-            const unsigned tiles = part.rows_per_tile > 0 ? gf_blocks(part.rows, part.rows_per_tile)
-                                                          : part.rows * part.tiles_per_row;
-            gf_launch_kernel(smooth_mma<Work>, dim3(tiles, part.images.count), 32, 0, job.queue,
-                             part);
-        });
+    if (job.strip.out.rows > (UINT64_C(1) << 30) / a.tiles_per_row)
+        return false;
+    const unsigned tiles =
+        a.rows_per_tile > 0 ? gf_blocks(a.rows, a.rows_per_tile) : a.rows * a.tiles_per_row;
+    gf_launch_kernel(smooth_mma<Work>, dim3(tiles, a.images.count), 32, 0, job.queue, a);
     return true;
 }
 
-// Test whether a mean of this radius may need SIDE bytes, and no fewer.
-template <int C, int SIDE, int RADIUS> static constexpr bool mma_has() {
-    return SIDE <= 16 && RADIUS * C <= SIDE && (SIDE == 8 || C % 2 == 0 || (RADIUS + 1) * C > 8);
-}
-
-template <int C, int SIDE> static bool mma_by_radius(const gf_smooth_job &job) {
-    bool done = false;
-    gf_number<0, 3>{job.plan->radius <= 3 ? job.plan->radius : 0}([&](auto n) {
-        const int RADIUS = mma_has<C, SIDE, decltype(n)::value>() ? decltype(n)::value : 0;
-        done = mma_launch<mma_work<C, SIDE, RADIUS>>(job);
-    });
-    return done;
-}
-
-// Select SIDE. With 8, the chunk itself is not loaded aligned: images with alpha need at least 16.
-template <int C> static bool mma_by_side(const gf_smooth_job &job) {
-    const uint32_t side = job.plan->integer.reach * C;
-    if constexpr (C % 2 == 1)
-        if (side <= 8)
-            return mma_by_radius<C, 8>(job);
-    if (side <= 16)
-        return mma_by_radius<C, 16>(job);
-    if constexpr (C > 1)
-        if (side <= 32)
-            return mma_by_radius<C, 32>(job);
-    if constexpr (C == 4)
-        if (side <= 48)
-            return mma_by_radius<C, 48>(job);
-    return false;
-}
-
 bool gf_smooth_mma_rows(const gf_smooth_job &job) {
+    const gf_smooth_integer *by = &job.plan->integer;
     // A gain without a mean may make every second sample a tie.
-    if (!gf_smooth_rows_fit(job.plan) || job.wide || job.plan->integer.form != GF_SMOOTH_TAPS ||
-        job.plan->integer.reach == 0)
+    if (!gf_smooth_rows_fit(job.plan) || job.wide || by->form != GF_SMOOTH_TAPS || by->reach == 0)
         return false;
+    const uint32_t channels = job.plan->head.in.channels, side = by->reach * channels;
+    const uint32_t radius = job.plan->radius;
     bool done = false;
-    gf_channels{job.plan->head.in.channels}(
-        [&](auto n) { done = mma_by_side<decltype(n)::value>(job); });
+    gf_dispatch(
+        [&](auto n, auto units, auto mean) {
+            // With SIDE 8, the chunk itself is not loaded aligned: images with alpha need 16.
+            constexpr int C = n, SIDE = units > 0 ? 16 * units : 8, R = mean;
+            constexpr int MAX = (GF_SMOOTH_INTEGER_REACH * C + 15) / 16 * 16;
+            // Whether a mean of this radius may need SIDE bytes, and no fewer.
+            constexpr bool NEEDED =
+                SIDE <= 16 && R * C <= SIDE && (SIDE == 8 || C % 2 == 0 || (R + 1) * C > 8);
+            if constexpr (SIDE <= MAX && (SIDE > 8 || C % 2 == 1))
+                done = mma_launch<mma_work<C, SIDE, NEEDED ? R : 0>>(job);
+        },
+        gf_channels{channels}, gf_number<0, 3>{side <= 8 && channels % 2 ? 0 : (side + 15) / 16},
+        gf_number<0, 3>{radius <= 3 ? radius : 0});
     return done;
 }
