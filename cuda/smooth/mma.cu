@@ -253,9 +253,8 @@ GF_DEVICE void mma_compute_sample(const mma_args &a, const mma_tile &tile, int a
                 gf_smooth_exact<uint8_t, RADIUS, true>(a.constants, 0, 0, t, get);
         if (!all_inside) { // the tile may lack samples outside every window
             const int reach = static_cast<int>(a.constants.reach);
-            gf_smooth_exact<uint8_t, RADIUS == 0 ? -1 : RADIUS>(
-                a.constants, left < reach ? left : reach, right <= reach ? right : reach + 1, t,
-                get);
+            gf_smooth_exact<uint8_t, RADIUS == 0 ? -1 : RADIUS>(a.constants, min(left, reach),
+                                                                min(right, reach + 1), t, get);
         }
         result = gf_store<uint8_t>(t[0]);
     }
@@ -288,17 +287,14 @@ GF_DEVICE void mma_compute_all(const mma_args &a, int bytes, mma_shared<Work> *s
 
 // ---- kernel -------------------------------------------------------------------------------------
 
-// Compute all samples of a tile on tensor cores, as if no edge were near. ties: for each group of
-// lines, one bit per near-tie of a lane: bit 7 - line of its byte, counted from the lowest.
+// Compute all samples of a tile on tensor cores, as if no edge were near. ties: 0; for each group
+// of lines, gets one bit per near-tie of a lane: bit 7 - line of its byte, counted from the lowest.
 template <typename Work>
 GF_DEVICE void mma_compute(const Work &work, const mma_args &args, int bytes,
                            mma_shared<Work> *shared, uint32_t *ties) {
     const int PARTS = Work::PARTS, AT_ONCE = Work::AT_ONCE, lane = threadIdx.x;
     const uint32_t *from = reinterpret_cast<const uint32_t *>(shared->in + shared->BEFORE) + lane;
     uint32_t *to = reinterpret_cast<uint32_t *>(shared->out) + lane;
-#pragma unroll
-    for (int g = 0; g < mma_policy::GROUPS; g++)
-        ties[g] = 0;
 #pragma unroll
     for (int g = 0; g < mma_policy::GROUPS; g++) {
         if (g * 8 * mma_policy::LINE >= bytes)
@@ -330,18 +326,12 @@ GF_DEVICE int mma_next(uint32_t *ties) {
     uint32_t mask = 0;
     int line = 7;
 #pragma unroll
-    for (int g = mma_policy::GROUPS - 1; g >= 0; g--)
-        if (ties[g] != 0) {
-            mask = ties[g];
-            line = 8 * g + 7;
-        }
-    bool found = false;
-#pragma unroll
-    for (int g = 0; g < mma_policy::GROUPS; g++)
-        if (!found && ties[g] != 0) {
-            ties[g] &= ties[g] - 1;
-            found = true;
-        }
+    for (int g = 0; g < mma_policy::GROUPS; g++) { // without branches
+        const uint32_t group = mask == 0 ? ties[g] : 0;
+        line = group != 0 ? 8 * g + 7 : line;
+        mask |= group;
+        ties[g] ^= group & (0 - group);
+    }
     const int bit = __ffs(mask) - 1, lane = threadIdx.x;
     return mask == 0 ? -1 : (line - bit % 8) * mma_policy::LINE + lane * 4 + bit / 8;
 }
@@ -353,13 +343,11 @@ GF_DEVICE void mma_compute_exact(const mma_args &a, const mma_tile &tile, uint32
     const int lane = threadIdx.x;
     // Edge samples of a row in this tile: those before `left` and from `right` on.
     const int row_end = static_cast<int>(a.row_bytes) - tile.begin;
-    int left_count = static_cast<int>(a.left) - tile.begin;
-    int right_begin = static_cast<int>(a.right) - tile.begin;
-    left_count = left_count > 0 ? left_count : 0;
-    right_begin = right_begin > 0 ? right_begin : 0;
+    const int left_count = max(static_cast<int>(a.left) - tile.begin, 0);
+    const int right_begin = max(static_cast<int>(a.right) - tile.begin, 0);
     // Less than 16 bytes remain after the last tile.
     const int end = tile.rows > 0 || row_end < tile.bytes + 16 ? row_end : tile.bytes;
-    const int per_row = left_count + (end > right_begin ? end - right_begin : 0);
+    const int per_row = left_count + max(end - right_begin, 0);
     const int edges = tile.rows > 0 ? per_row * tile.rows : per_row;
     int done = 0;
     uint32_t queued = 0;
@@ -415,7 +403,7 @@ __global__ void __launch_bounds__(32, mma_policy::BLOCKS)
     work.set_up(a, shared.queued);
     __pipeline_wait_prior(0);
     __syncwarp();
-    uint32_t ties[mma_policy::GROUPS];
+    uint32_t ties[mma_policy::GROUPS] = {};
     mma_compute(work, a, tile.bytes, &shared, ties);
     __syncwarp();
 
