@@ -140,7 +140,7 @@ template <typename Work> GF_DEVICE bool tiles_compute(const tiles_args &a, uint4
 // A tile has the same alignment in shared memory as in its 128-byte line. If they differ by half of
 // a 32-byte sector, a copy moves each sector twice, and the kernel reaches 0.9 of the bandwidth.
 // Blocks are short: a finished one is replaced at once, and all access one region of the image.
-// Shared memory: 3.5 KB per warp. Registers: 54 to 80 (sm_90), 12 resident blocks.
+// Shared memory: 3.5 KB per warp. Registers: 52 to 80 (sm_90), 12 resident blocks.
 template <typename Work>
 __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)
     smooth_tiles(const __grid_constant__ tiles_args a) {

@@ -55,25 +55,21 @@ static inline gf_smooth_constants gf_smooth_constants_of(const gf_smooth_plan *p
     return k;
 }
 
-// Whether a position has neighbors in its tile.
-struct gf_smooth_end {
-    bool has_prev, has_next;
-};
-
 GF_DEVICE float gf_smooth_enhance(float x, float gain) {
     return __fmul_rn(x, gain);
 }
 
-GF_DEVICE float gf_smooth_mid(float prev, float mid, float next, gf_smooth_end end,
+// Compute the smooth stage. has_prev, has_next: whether the neighbors are in the tile.
+GF_DEVICE float gf_smooth_mid(float prev, float mid, float next, bool has_prev, bool has_next,
                               const gf_smooth_constants &k) {
     float t = mid;
-    if (end.has_prev)
+    if (has_prev)
         t = __fmul_rn(__fadd_rn(t, prev), k.weight);
-    if (end.has_next)
+    if (has_next)
         t = __fmul_rn(__fadd_rn(t, next), k.weight);
-    if (end.has_prev && end.has_next)
+    if (has_prev && has_next)
         t = __fmul_rn(t, k.inner_factor);
-    else if (end.has_prev || end.has_next)
+    else if (has_prev || has_next)
         t = __fmul_rn(t, k.end_factor);
     return t;
 }
@@ -195,8 +191,8 @@ GF_DEVICE void gf_smooth_exact(const gf_smooth_constants &k, int left, int right
     for (int i = 0; i < N; i++) {
         result[i] = mean[i + 1];
         if (k.smooth)
-            result[i] = gf_smooth_mid(mean[i], result[i], mean[i + 2],
-                                      {INSIDE || i > -left, INSIDE || i + 1 < right}, k);
+            result[i] = gf_smooth_mid(mean[i], result[i], mean[i + 2], INSIDE || i > -left,
+                                      INSIDE || i + 1 < right, k);
     }
 }
 

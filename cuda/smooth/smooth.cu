@@ -51,7 +51,7 @@ GF_DEVICE float general_smooth(const general_args &a, uint64_t p, const float *m
     gf_smooth_tile(a.tile, p, a.length, &begin, &end);
     const bool has_prev = p > begin, has_next = p + 1 < end;
     return gf_smooth_mid(has_prev ? mean[-a.lanes] : 0.0f, *mean, has_next ? mean[a.lanes] : 0.0f,
-                         {has_prev, has_next}, a.constants);
+                         has_prev, has_next, a.constants);
 }
 
 // Smooth rows or columns.
