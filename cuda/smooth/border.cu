@@ -25,14 +25,12 @@ struct border_args {
 
 // Compute and store rows [y, stop) of sample i.
 template <typename T, int RADIUS, int N>
-GF_DEVICE void border_compute(const gf_both_args &a, int64_t y, int64_t stop, int64_t i,
-                              bool wait) {
+GF_DEVICE void border_compute(const gf_both_args &a, int64_t y, int64_t stop, int64_t i) {
     if (i % a.channels >= a.colours)
         return;
     float result[N];
     gf_both_exact<T, RADIUS>(a, y, stop, i, result);
-    if (wait)
-        gf_wait_for_stream();
+    gf_wait_for_stream(); // the kernel of the other samples writes to these, too
 #pragma unroll
     for (int r = 0; r < N; r++)
         if (y + r < stop)
@@ -51,7 +49,7 @@ GF_DEVICE void border_ties(const gf_bytes_args &a, const gf_both_args &exact, un
         for (uint32_t n = thread; n < count; n += THREADS) {
             const int64_t y = static_cast<int64_t>(at[n]) / a.in.row_bytes;
             const int64_t i = static_cast<int64_t>(at[n]) - y * a.in.row_bytes;
-            border_compute<T, RADIUS, 1>(exact, a.first + y, a.first + y + 1, i, false);
+            border_compute<T, RADIUS, 1>(exact, a.first + y, a.first + y + 1, i);
         }
         return;
     }
@@ -59,7 +57,7 @@ GF_DEVICE void border_ties(const gf_bytes_args &a, const gf_both_args &exact, un
         for (int64_t y = first; y < stop; y++)
             for (int64_t i = left + thread;
                  i < left + 16 * gf_both_policy::UNITS && i < a.in.row_bytes; i += THREADS)
-                border_compute<T, RADIUS, 1>(exact, y, stop, i, false);
+                border_compute<T, RADIUS, 1>(exact, y, stop, i);
     });
 }
 
@@ -88,9 +86,8 @@ __global__ void __launch_bounds__(border_policy::THREADS)
         return;
     const border_area &area = a.areas[k];
     const int64_t group = n / area.width, y = area.y + group * ROWS;
-    // The kernel of the other samples writes to these, too.
     border_compute<T, RADIUS, ROWS>(a.exact, y, min(y + ROWS, area.stop),
-                                    area.i + n - group * area.width, true);
+                                    area.i + n - group * area.width);
 }
 
 void gf_both_border(const gf_smooth_job &job, const gf_bytes_args *ties) {
