@@ -134,7 +134,9 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
-    head->before = head->after = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + plan->smooth;
+    /* Columns are not independent rows, even if no stage reads other rows. */
+    head->before = head->after =
+        plan->axis == GF_SMOOTH_X ? 0 : gf_max(plan->radius + plan->smooth, 1);
     head->cost = smooth_cost(plan);
     return GF_OK;
 }
