@@ -10,31 +10,30 @@ struct border_policy {
     static constexpr int EACH = 4; // blocks per list of near-ties
 };
 
-// Samples [i, i + width) of rows [y, stop).
-struct border_area {
-    int64_t y, stop, i, width;
-    int64_t threads; // one per group of ROWS rows of a sample
-};
-
+// The border: whole rows at the top and at the bottom, and the first and last pixels of the others.
 struct border_args {
     gf_both_args exact;
-    border_area areas[4]; // whole rows at the top and at the bottom; the ends of the other rows
-    unsigned lists;       // of near-ties
+    int64_t top, bottom;   // rows [out_first, top) and [bottom, out_end) are whole
+    int64_t samples, side; // of a row; of the first or last pixels of a row in the border
+    unsigned lists;        // of near-ties
     gf_bytes_args ties;
+    int64_t groups[3]; // of ROWS rows: at the top, at the bottom, between
 };
 
 // Compute and store rows [y, stop) of sample i.
 template <typename T, int RADIUS, int N>
-GF_DEVICE void border_compute(const gf_both_args &a, int64_t y, int64_t stop, int64_t i) {
-    if (i % a.channels >= a.colours)
-        return;
+GF_DEVICE void border_compute(const gf_both_args &a, int64_t y, int64_t stop, int64_t i,
+                              bool wait) {
     float result[N];
-    gf_both_exact<T, RADIUS>(a, y, stop, i, result);
-    gf_wait_for_stream(); // the kernel of the other samples writes to these, too
+    if (i % a.channels < a.colours)
+        gf_both_exact<T, RADIUS>(a, y, stop, i, result);
+    if (wait)
+        gf_wait_for_stream();
 #pragma unroll
     for (int r = 0; r < N; r++)
-        if (y + r < stop)
-            reinterpret_cast<T *>(a.out.data + (y + r - a.out.y0) * a.out.stride)[i] =
+        if (y + r < stop && i % a.channels < a.colours)
+            reinterpret_cast<T *>(a.out +
+                                  (y + r - a.out_first) * static_cast<int64_t>(a.out_stride))[i] =
                 gf_store<T>(result[r]);
 }
 
@@ -49,7 +48,7 @@ GF_DEVICE void border_ties(const gf_bytes_args &a, const gf_both_args &exact, un
         for (uint32_t n = thread; n < count; n += THREADS) {
             const int64_t y = static_cast<int64_t>(at[n]) / a.in.row_bytes;
             const int64_t i = static_cast<int64_t>(at[n]) - y * a.in.row_bytes;
-            border_compute<T, RADIUS, 1>(exact, a.first + y, a.first + y + 1, i);
+            border_compute<T, RADIUS, 1>(exact, exact.out_first + y, exact.out_end, i, false);
         }
         return;
     }
@@ -57,7 +56,7 @@ GF_DEVICE void border_ties(const gf_bytes_args &a, const gf_both_args &exact, un
         for (int64_t y = first; y < stop; y++)
             for (int64_t i = left + thread;
                  i < left + 16 * gf_both_policy::UNITS && i < a.in.row_bytes; i += THREADS)
-                border_compute<T, RADIUS, 1>(exact, y, stop, i);
+                border_compute<T, RADIUS, 1>(exact, y, stop, i, false);
     });
 }
 
@@ -66,7 +65,7 @@ GF_DEVICE void border_ties(const gf_bytes_args &a, const gf_both_args &exact, un
 // Block: 128 threads. A thread computes the sums along x of up to 12 rows, and from them its
 // results; those of near-ties are one row. Reads each sample of the border about 12 times, from the
 // caches; all accesses to whole rows are coalesced. Tail: further threads do nothing. Shared
-// memory: none. Registers: 48 to 56 (sm_90).
+// memory: none. Registers: 128 at most (sm_90).
 template <typename T, int RADIUS>
 __global__ void __launch_bounds__(border_policy::THREADS)
     smooth_border(const __grid_constant__ border_args a) {
@@ -78,41 +77,46 @@ __global__ void __launch_bounds__(border_policy::THREADS)
                                blockIdx.x % EACH * border_policy::THREADS + thread);
         return;
     }
-    int64_t n = static_cast<int64_t>(blockIdx.x - EACH * a.lists) * border_policy::THREADS + thread;
-    int k = 0;
-    while (k < 4 && n >= a.areas[k].threads)
-        n -= a.areas[k++].threads;
-    if (k == 4)
+    const int64_t whole = (a.groups[0] + a.groups[1]) * a.samples;
+    const int64_t n = static_cast<int64_t>(blockIdx.x - EACH * a.lists) * border_policy::THREADS;
+    const int64_t m = n + thread - whole;
+    if (m >= a.groups[2] * 2 * a.side)
         return;
-    const border_area &area = a.areas[k];
-    const int64_t group = n / area.width, y = area.y + group * ROWS;
-    border_compute<T, RADIUS, ROWS>(a.exact, y, min(y + ROWS, area.stop),
-                                    area.i + n - group * area.width);
+    int64_t y, stop, i;
+    if (m < 0) {
+        const int64_t group = (n + thread) / a.samples;
+        const bool top = group < a.groups[0];
+        i = n + thread - group * a.samples;
+        y = top ? a.exact.out_first + group * ROWS : a.bottom + (group - a.groups[0]) * ROWS;
+        stop = top ? a.top : a.exact.out_end;
+    } else {
+        const int64_t group = m / (2 * a.side);
+        i = m - group * 2 * a.side;
+        i = i < a.side ? i : a.samples - 2 * a.side + i;
+        y = a.top + group * ROWS;
+        stop = a.bottom;
+    }
+    stop = stop < y + ROWS ? stop : y + ROWS;
+    // The kernel of the other samples writes to these, too.
+    border_compute<T, RADIUS, ROWS>(a.exact, y, stop, i, true);
 }
 
 void gf_both_border(const gf_smooth_job &job, const gf_bytes_args *ties) {
     const gf_smooth_plan *plan = job.plan;
     const int64_t reach = plan->radius + (plan->smooth ? 1 : 0), rows = border_policy::ROWS;
     border_args a = {};
-    a.exact = gf_both_args_of(job);
-    const gf_both_args *exact = &a.exact;
-    const int64_t first = static_cast<int64_t>(exact->out.y0);
-    const int64_t end = first + static_cast<int64_t>(exact->out.rows);
-    const int64_t samples = exact->width * exact->channels;
+    gf_both_args *exact = &a.exact;
+    *exact = gf_both_args_of(job);
+    a.samples = exact->width * exact->channels;
     // Whether all samples are near an edge.
     const bool narrow = exact->along_x && exact->width <= 2 * reach;
-    const int64_t top = std::clamp(narrow ? exact->height : reach, first, end);
-    const int64_t bottom = std::clamp(exact->height - reach, top, end);
-    const int64_t side = narrow || !exact->along_x ? 0 : reach * exact->channels;
-    a.areas[0] = {first, top, 0, samples, 0};
-    a.areas[1] = {bottom, end, 0, samples, 0};
-    a.areas[2] = {top, bottom, 0, side, 0};
-    a.areas[3] = {top, bottom, samples - side, side, 0};
-    int64_t threads = 0;
-    for (border_area &area : a.areas) {
-        area.threads = (area.stop - area.y + rows - 1) / rows * area.width;
-        threads += area.threads;
-    }
+    a.top = std::clamp(narrow ? exact->height : reach, exact->out_first, exact->out_end);
+    a.bottom = std::clamp(exact->height - reach, a.top, exact->out_end);
+    a.side = narrow || !exact->along_x ? 0 : reach * exact->channels;
+    a.groups[0] = (a.top - exact->out_first + rows - 1) / rows;
+    a.groups[1] = (exact->out_end - a.bottom + rows - 1) / rows;
+    a.groups[2] = (a.bottom - a.top + rows - 1) / rows;
+    const int64_t threads = (a.groups[0] + a.groups[1]) * a.samples + a.groups[2] * 2 * a.side;
     if (threads == 0 && !ties)
         return;
     const uint64_t blocks = gf_divide_up(static_cast<uint64_t>(threads), border_policy::THREADS);

@@ -36,13 +36,13 @@ GF_DEVICE void stages_smooth(const gf_smooth_constants &k, float (&s)[N], Get ge
 template <typename T, int RADIUS>
 static __device__ __noinline__ void stages_revise(const gf_both_args &a, int64_t y, int64_t stop,
                                                   int64_t i) {
-    for (y += a.out.y0, stop += a.out.y0; y < stop; y++) {
-        T *row = reinterpret_cast<T *>(a.out.data + (y - a.out.y0) * a.out.stride);
+    for (; y < stop; y++) {
+        T *row = reinterpret_cast<T *>(a.out + y * static_cast<int64_t>(a.out_stride));
         for (int64_t j = i; j < i + 4 && j < a.width * a.channels; j++) {
             float x[1];
             if (j % a.channels >= a.colours || !isnan(static_cast<float>(row[j])))
                 continue;
-            gf_both_exact<T, RADIUS>(a, y, y + 1, j, x);
+            gf_both_exact<T, RADIUS>(a, a.out_first + y, a.out_first + y + 1, j, x);
             row[j] = gf_store<T>(x[0]);
         }
     }
