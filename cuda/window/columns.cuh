@@ -317,7 +317,7 @@ template <typename Shape> struct gf_columns_block {
                 if (C % 2 == 0 && a.alpha)
 #pragma unroll
                     for (int j = C - 1; j < 4; j += C)
-                        if (j == 3 || way.in.channels == C)
+                        if (Shape::X > 0 || j == 3 || way.in.channels == C)
                             bits[j] = gf_bits(center_of[j]);
                 gf_pack_samples<T, 4, Filter::CLAMP>(bits, words);
                 if (r < end && (Filter::ALIGNED || row + r >= 0))
