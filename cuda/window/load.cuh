@@ -60,7 +60,8 @@ struct gf_window_shape {
     // Units of a row that a lane copies. The first one of a row may be 7 before the tile.
     static constexpr int COPIES = (UNITS + 7 + 31) / 32;
     static constexpr int EACH = ROWS / WARPS; // rows per warp
-    // Strides are units: the rows of a warp, in turn, begin at so many positions in a cache line.
+    // Strides are whole units: the rows of a warp begin at one position in a cache line, or at two
+    // in turn.
     static constexpr int PLACES = WARPS % 8 == 0 ? 1 : 2;
     static_assert(ROWS % WARPS == 0 && WARPS % 4 == 0 && THREADS % ROWS == 0,
                   "equal shares of a tile");
