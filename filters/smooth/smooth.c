@@ -105,6 +105,9 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->smooth = stages & 4;
     plan->tile = (uint64_t)gf_settings_int(settings, "tile");
     plan->radius = blur ? (uint32_t)gf_settings_int(settings, "radius") : 0;
+    /* Each sample on its own: rows are independent. */
+    if (plan->axis == GF_SMOOTH_Y && plan->radius == 0 && !plan->smooth)
+        plan->axis = GF_SMOOTH_X;
     plan->weight = gf_settings_float(settings, "weight");
     const bool keep = gf_settings_flag(settings, "keep-brightness");
     plan->keep_brightness = keep && plan->smooth;
@@ -134,7 +137,7 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
-    /* Columns are not independent rows, even if no stage reads other rows. */
+    /* With both passes, rows are not independent, even if no stage reads other rows. */
     head->before = head->after =
         plan->axis == GF_SMOOTH_X ? 0 : gf_max(plan->radius + plan->smooth, 1);
     head->cost = smooth_cost(plan);
