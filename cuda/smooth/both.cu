@@ -32,10 +32,10 @@ template <bool SMALL> struct both_bytes {
     }
 };
 
-// Set the taps and the scale. The products and the sum of value are rounded once, to a multiple of
-// 2^-16 below 256: the error is less than the margin for ties plus 2^-16. Taps are multiplied by
-// powers of two as far as they fit: then offsets have more fraction bits. Sums along x stay below
-// 2^16. Returns false if there is no such form.
+// Set the taps and the scale. A value is rounded once, to a multiple of 2^-16 if it is below 256:
+// its error is less than the margin for ties plus 2^-16. Taps are multiplied by powers of two as
+// far as they fit: then offsets have more fraction bits. Sums along x stay below 2^16. Returns
+// false if there is no such form.
 static bool both_set(const gf_smooth_plan *plan, both_args *a, bool *small) {
     const gf_smooth_integer *integer = &plan->integer;
     const uint32_t reach = integer->reach, limit = (1 << 23) / 255;
