@@ -116,14 +116,14 @@ void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]) {
 
 void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
                           gf_deflate_plan *plan) {
+    enum { LONG_RUN = 256 }; /* shorter ones are counted as literals, then subtracted */
     gf_byte_counts counts = {{{0}}};
-    size_t done = 0, i = 1;
+    size_t done = 0, counted = 0, i = 1;
     memset(&plan->counts, 0, sizeof plan->counts);
     plan->tokens = 0;
     while ((i = simd->find_run(src, i, n)) < n) {
-        const size_t end = i + deflate_same_bytes(src + i - 1, src + i, n - i);
+        const size_t start = i, end = i + deflate_same_bytes(src + i - 1, src + i, n - i);
         size_t literals = i - done;
-        simd->count(src + done, literals, &counts);
         /* A match takes about 9 bits per length and 1 per distance: less than literals of 1 bit. */
         for (; end - i >= GF_DEFLATE_MIN_MATCH; literals = 0) {
             const size_t rest = end - i;
@@ -131,10 +131,16 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
             deflate_add_token(plan, literals, part, 1);
             i += part;
         }
+        if (i - start < LONG_RUN) {
+            counts.table[0][src[start]] -= (uint32_t)(i - start); /* modulo 2^32, as the sums */
+        } else {
+            simd->count(src + counted, start - counted, &counts);
+            counted = i;
+        }
         done = i;
         i = end;
     }
-    simd->count(src + done, n - done, &counts);
+    simd->count(src + counted, n - counted, &counts);
     gf_sum_byte_counts(&counts, plan->counts.literal);
     deflate_finish_plan(plan, n - done);
 }
