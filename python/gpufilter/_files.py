@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
-from ._library import (ClippingWarning, DamageWarning, Error, UsageError, bytes_of, check, error_of,
-                       free, lib)
+from ._library import (ClippingWarning, DamageWarning, Error, Filter, UsageError, bytes_of, check,
+                       error_of, free, lib)
 from ._results import Result, Tables, class_of
 from ._run import (
     Job, Spec, encode_backend, engine_of, output_of, rows_of, threads_of, warn_clipping,
@@ -107,7 +107,7 @@ def write_file(path: Union[Path, BinaryIO], image: npt.NDArray[Any], alpha: Opti
     if hasattr(path, "write") and not options["format"]:
         raise UsageError('format: needed for %s, for example format="png"' % type(path).__name__)
     with TemporaryDirectory() if hasattr(path, "write") else nullcontext() as directory:
-        name = os.path.join(directory, "image") if directory else path
+        name: Any = os.path.join(directory, "image") if directory else path
         with _renamed(str(name), "path") if directory else nullcontext():
             check(lib.gf_save_file, bytes_of("path", name), byref(rows.format), byref(pixels),
                   byref(chosen))

@@ -45,8 +45,8 @@ def encode_png(image: ArrayLike, *, alpha: Optional[bool] = None,
         with nullcontext() if handle is None else kind.on_stream(handle, (array,)):
             array = kind.contiguous(array)
         rows = rows_of("image", contiguous_layout(layout.shape, layout.dtype), alpha)
-    pixels = Pixels([rows])
-    pixels.point(0, kind.pointer(array))
+    pixels = Pixels(rows)
+    pixels.point(kind.pointer(array))
     files = (c.gf_buffer * rows.images)()
     check(lib.gf_encode_png_device, engine_of("cuda", layout.device).handle, byref(rows.format),
           rows.images, pixels.pointer, files,

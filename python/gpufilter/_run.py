@@ -207,7 +207,8 @@ class Job:
         self.struct.format = form
         check(lib.gf_job_inspect, byref(self.struct), info)
         lib.gf_settings_free(info[0].effective)
-        return info[0].out
+        out: c.gf_format = info[0].out
+        return out
 
     def taken(self) -> List[Optional[int]]:
         """Return the results, which the caller frees."""

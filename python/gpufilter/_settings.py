@@ -207,7 +207,7 @@ OPTIONS = [
 c.KEYWORDS.update((option.name, (option.default is False, option.choices)) for option in OPTIONS)
 
 
-WRITE_MEMBERS = {name for name, _ in c.gf_write_options._fields_}
+WRITE_MEMBERS = {field[0] for field in c.gf_write_options._fields_}
 
 
 def options_of(uses: Use) -> Dict[str, Option]:

@@ -261,6 +261,8 @@ def test_device_array_without_a_device(image):
         gpufilter.smooth(Foreign(), backend="cpu")
     with pytest.raises((gpufilter.BackendError, gpufilter.UsageError)):
         gpufilter.smooth(Foreign(), out=Foreign())
+    with pytest.raises((gpufilter.BackendError, gpufilter.UsageError)):
+        gpufilter.encode_png(Foreign())
 
 
 def test_byte_order_of_a_device_array(image):
