@@ -375,50 +375,52 @@ def test_unknown_packages(image, kind):
 # ---- PNG ----------------------------------------------------------------------------------------
 
 
-def file_of(image, path):
-    gpufilter.write(path, image, force=True)
+def file_of(image, path, alpha=None):
+    gpufilter.write(path, image, alpha=alpha, force=True)
     return path.read_bytes()
 
 
 @pytest.mark.parametrize("dtype, channels", [f for f in FORMATS if f[0] != "f4"])
 def test_encode_png(rng, tmp_path, dtype, channels):
-    path = tmp_path / "cpu.png"
+    path, alpha = tmp_path / "cpu.png", channels == 2 or None  # PNG has no data as channel 2
     image = random_image(rng, dtype, channels, (300, 411))
     image[50:90] = image[50]
     image[:, 20:60] = 7
     tensor = to_device(image)
     for part in (lambda a: a, lambda a: a[1:-3, 2:-5], lambda a: a[:, ::2], lambda a: a[:1, :1],
                  lambda a: a[60:65]):
-        assert gpufilter.encode_png(part(tensor)) == file_of(part(image), path)
+        assert gpufilter.encode_png(part(tensor), alpha=alpha) == file_of(part(image), path, alpha)
     images = np.stack([image, image[::-1], image[:, ::-1]])
-    want = [file_of(one, path) for one in images]
-    assert gpufilter.encode_png(to_device(images)) == want
+    want = [file_of(one, path, alpha) for one in images]
+    assert gpufilter.encode_png(to_device(images), alpha=alpha) == want
     result = torch.zeros_like(tensor)
     stream = torch.cuda.Stream()
     torch.cuda.synchronize()
     slow(stream, result, tensor)
-    assert gpufilter.encode_png(result, stream=stream) == want[0]
-    assert gpufilter.encode_png(Interface(tensor)) == want[0]
+    assert gpufilter.encode_png(result, alpha=alpha, stream=stream) == want[0]
+    assert gpufilter.encode_png(Interface(tensor), alpha=alpha) == want[0]
 
 
 def test_encode_png_errors(image):
     with pytest.raises(gpufilter.UsageError, match="encode_png: PNG cannot store f32"):
         gpufilter.encode_png(to_device(image).float())
+    with pytest.raises(gpufilter.UsageError, match="channel 2 only as alpha.*alpha=True"):
+        gpufilter.encode_png(to_device(image)[..., :2])
     with pytest.raises(gpufilter.UsageError, match="memory of a CUDA device"):
         gpufilter.encode_png(torch.zeros((4, 5), dtype=torch.uint8))
 
 
 @pytest.mark.parametrize("dtype, channels", [f for f in FORMATS if f[0] != "f4"])
 def test_decode_png(rng, tmp_path, dtype, channels):
-    path = tmp_path / "cpu.png"
+    path, alpha = tmp_path / "cpu.png", channels == 2 or None
     images = [random_image(rng, dtype, channels, shape) for shape in ((300, 411), (1, 1), (700, 90))]
     images = [image[..., 0] if channels == 1 else image for image in images]
-    files = [file_of(image, path) for image in images]
+    files = [file_of(image, path, alpha) for image in images]
     assert all(same_as(got, want) for got, want in zip(gpufilter.decode_png(files), images))
     with torch.cuda.stream(torch.cuda.Stream()):
         made = gpufilter.decode_png(bytearray(files[0]), device=torch.device("cuda", 0))
     assert same_as(made, images[0]) and gpufilter.decode_png([]) == []
-    assert gpufilter.encode_png(made) == files[0]
+    assert gpufilter.encode_png(made, alpha=alpha) == files[0]
 
 
 def test_decode_png_errors(image, tmp_path):

@@ -276,8 +276,8 @@ gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint6
                        "%s: PNG cannot store f32 samples; convert them to u8 or u16", name);
     if (format->channels % 2 == 0 && !gf_has_alpha(format))
         return gf_fail(error, GF_USAGE,
-                       "%s: PNG stores channel %u only as alpha; set gf_format.alpha, or encode 1 "
-                       "or 3 channels",
+                       "%s: PNG stores channel %u only as alpha, and here it is data; encode 1 or "
+                       "3 channels, or declare it with --alpha last",
                        name, format->channels);
     if (count && (!in || !out))
         return gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name,
