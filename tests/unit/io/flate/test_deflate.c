@@ -57,6 +57,17 @@ static int close_plan(void **state) {
     return 0;
 }
 
+/* Count the literals of a plan one by one. */
+static void check_counts(const unsigned char *src) {
+    uint32_t literals[256] = {0};
+    for (uint32_t t = 0; t < plan->tokens; t++) {
+        for (uint32_t i = 0; i < plan->token[t].literals; i++)
+            literals[*src++]++;
+        src += plan->token[t].length;
+    }
+    assert_memory_equal(literals, plan->counts.literal, sizeof literals);
+}
+
 /* Write one block between margins and check its size in bits. Return its size in bytes. */
 static size_t write_block(gf_isa isa, bool matches, const unsigned char *src, size_t n, int last,
                           unsigned char *out) {
@@ -67,6 +78,7 @@ static size_t write_block(gf_isa isa, bool matches, const unsigned char *src, si
         gf_deflate_plan_matches(src, n, 3, 37, seen, plan);
     else
         gf_deflate_plan_runs(simd, src, n, plan);
+    check_counts(src);
     gf_bit_writer to = {.at = out};
     gf_deflate_write(simd, plan, src, n, last, &to);
     const uint64_t bits = 8 * (uint64_t)(to.at - out) + to.used;
