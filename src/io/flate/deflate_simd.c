@@ -35,8 +35,8 @@ static void count_each(const unsigned char *src, size_t n, gf_byte_counts *count
 static void count(const unsigned char *src, size_t n, gf_byte_counts *counts) {
     size_t i = 0;
 #ifdef SPAN
-    /* Most bytes of a smooth image are near 0. Compared with vectors, these take a fifth of the
-     * time, while the additions for others wait for each other. */
+    /* Most bytes of a smooth image are near 0. Vector comparisons count them in a fifth of the
+     * time: increments of the same counter wait for each other. */
     enum { NEAR = 3, VALUES = 2 * NEAR + 1, MANY = SPAN / 6, PART = 32 * SPAN };
     unsigned char value[VALUES][SPAN];
     uint32_t found[VALUES] = {0};
