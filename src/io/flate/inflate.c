@@ -363,7 +363,6 @@ void gf_inflate_start(gf_inflate *inflate, gf_isa isa) {
                                                              inflate->distance_symbols;
     memset(inflate, 0, offsetof(gf_inflate, literal_symbols));
     inflate->simd = levels[isa];
-    inflate->literal_bits = GF_INFLATE_LITERAL_BITS;
     for (uint32_t i = 0; i < GF_DEFLATE_END; i++)
         literals[i] = GF_ENTRY_LITERAL | i << 8;
     literals[GF_DEFLATE_END] = GF_ENTRY_STOP;
@@ -436,7 +435,7 @@ static gf_inflate_result inflate_begin_block(gf_inflate *inflate) {
     const bool fixed = header.kind == GF_INFLATE_FIXED;
     if (!inflate->is_stored && !(fixed && inflate->fixed)) {
         inflate->literal_entries =
-            table_build(inflate->literals, inflate->literal_bits, header.lengths, header.literals,
+            table_build(inflate->literals, GF_INFLATE_LITERAL_BITS, header.lengths, header.literals,
                         inflate->literal_symbols);
         table_build(inflate->distances, GF_INFLATE_DISTANCE_BITS, header.lengths + header.literals,
                     header.distances, inflate->distance_symbols);
@@ -496,7 +495,7 @@ static gf_inflate_result inflate_symbol(gf_inflate *inflate, gf_inflate_out *out
         inflate->bits |= (uint64_t)*inflate->in++ << inflate->count;
         inflate->count += 8;
     }
-    if (!inflate_take(inflate, inflate->literals, inflate->literal_bits, &symbol, &length))
+    if (!inflate_take(inflate, inflate->literals, GF_INFLATE_LITERAL_BITS, &symbol, &length))
         return GF_INFLATE_TRUNCATED;
     if (symbol & GF_ENTRY_LITERAL) {
         out->next[0] = (unsigned char)(symbol >> 8);
@@ -530,7 +529,7 @@ static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *lit
 /* Decode the start of a block, and pack the entries if it is not short. Return NEEDS_OUTPUT if the
  * block continues with packed entries. */
 static gf_inflate_result inflate_start_packed(gf_inflate *inflate, gf_inflate_out *out) {
-    const size_t start = GF_INFLATE_RESERVE + (1u << inflate->literal_bits) / PACK_AFTER;
+    const size_t start = GF_INFLATE_RESERVE + (1 << GF_INFLATE_LITERAL_BITS) / PACK_AFTER;
     gf_inflate_out first = *out;
     if (inflate_capacity(out) > start)
         first.end = out->next + (start << out->wide);
@@ -592,8 +591,6 @@ static bool inflate_prepare_pair(gf_inflate *inflate, gf_inflate_out *out,
 void gf_inflate_run_streams(uint32_t count, gf_inflate *const inflate[2],
                             gf_inflate_out *const out[2], gf_inflate_result results[2]) {
     bool running[2] = {true, count == 2};
-    if (count == 2)
-        inflate[0]->literal_bits = inflate[1]->literal_bits = GF_INFLATE_PAIR_BITS;
     while (running[0] && running[1]) {
         for (uint32_t i = 0; i < 2; i++)
             running[i] = inflate_prepare_pair(inflate[i], out[i], &results[i]);

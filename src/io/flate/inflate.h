@@ -14,9 +14,9 @@ enum {
     GF_INFLATE_LOOKAHEAD = 320,
     /* Free elements that decoding needs: a match, and the excess of its last vector. */
     GF_INFLATE_RESERVE = 258 + 64,
-    /* Index bits of the literals: of one stream, and of two, whose tables share the cache. */
-    GF_INFLATE_LITERAL_BITS = 12,
-    GF_INFLATE_PAIR_BITS = 10,
+    /* Index bits of the tables. Literals of photographs have 7 to 9 bits: with 12, entries hold
+     * more of them, but building the table takes as long as this saves. */
+    GF_INFLATE_LITERAL_BITS = 10,
     GF_INFLATE_DISTANCE_BITS = 9
 };
 
@@ -87,7 +87,7 @@ enum {
     GF_ENTRY_SUBTABLE = 1 << 12,
     GF_ENTRY_STOP = 1 << 13, /* base 0: end of block; 1: invalid code */
     /* Each subtable has entries for the longest code, and at least two codes. */
-    GF_LITERAL_ENTRIES = (1 << GF_INFLATE_PAIR_BITS) + 144 * 32,
+    GF_LITERAL_ENTRIES = (1 << GF_INFLATE_LITERAL_BITS) + 144 * 32,
     GF_DISTANCE_ENTRIES = (1 << GF_INFLATE_DISTANCE_BITS) + 16 * 64
 };
 
@@ -106,8 +106,7 @@ typedef struct gf_inflate {
     bool packed;              /* `packed_literals` is valid */
     bool is_stored;           /* the current block is stored */
     uint32_t stored;          /* its unread bytes */
-    uint32_t literal_bits;    /* index bits of `literals` and `packed_literals` */
-    uint32_t literal_entries; /* of each, with subtables */
+    uint32_t literal_entries; /* of `literals` and `packed_literals`, with subtables */
     /* Entries of the symbols, without their codeword bits: base value and extra bits. Symbols 286,
      * 287 and distances 30, 31 are invalid. */
     uint32_t literal_symbols[GF_DEFLATE_LITERALS + 2], distance_symbols[GF_DEFLATE_DISTANCES + 2];

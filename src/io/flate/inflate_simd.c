@@ -35,7 +35,7 @@ GF_INLINE void inflate_pack_up_to(uint32_t max, const uint32_t *restrict single,
 
 static void inflate_pack(gf_inflate *inflate) {
     const uint32_t other = GF_ENTRY_LITERALS | GF_ENTRY_MATCH | GF_ENTRY_SUBTABLE | GF_ENTRY_STOP;
-    const uint32_t table_bits = inflate->literal_bits, size = 1u << table_bits;
+    const uint32_t table_bits = GF_INFLATE_LITERAL_BITS, size = 1u << table_bits;
     const uint32_t *literals = inflate->literals;
     uint32_t expanded[1 << GF_INFLATE_LITERAL_BITS], *packed = inflate->packed_literals;
     uint32_t min = table_bits; /* of the bits of an entry */
@@ -58,12 +58,11 @@ static void inflate_pack(gf_inflate *inflate) {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* A stream whose block is being decoded. Each step starts with 56 bits and an entry. It consumes 12
+/* A stream whose block is being decoded. Each step starts with 56 bits and an entry. It consumes 10
  * bits for the entry and 28 for a distance: the next entry can be loaded before the refill. Other
  * lengths are followed by a refill. */
 typedef struct decode_stream {
     const uint32_t *literals, *distances;
-    uint32_t mask; /* of the index in `literals` */
     const unsigned char *in, *in_end;
     unsigned char *out;
     uintptr_t out_end, history; /* addresses */
@@ -85,7 +84,7 @@ GF_INLINE void decode_consume(decode_stream *s, uint32_t entry) {
 }
 
 GF_INLINE uint32_t decode_next(const decode_stream *s) {
-    return s->literals[s->bits & s->mask];
+    return s->literals[s->bits & ((1 << GF_INFLATE_LITERAL_BITS) - 1)];
 }
 
 /* Write the literals of an entry, and undefined elements after them. Return the new position. */
@@ -130,10 +129,9 @@ GF_INLINE void decode_copy(unsigned char *out, unsigned char *out_end, size_t ba
 }
 
 GF_INLINE decode_stream decode_load(const gf_inflate *inflate, const uint32_t *literals,
-                                    uint32_t literal_bits, const gf_inflate_out *to, bool wide) {
+                                    const gf_inflate_out *to, bool wide) {
     decode_stream s = {.literals = literals,
                        .distances = inflate->distances,
-                       .mask = (1u << literal_bits) - 1,
                        .in = inflate->in,
                        .in_end = inflate->in_end - GF_INFLATE_LOOKAHEAD,
                        .out = to->next,
@@ -219,10 +217,9 @@ GF_INLINE bool decode_step(decode_stream *s, bool wide) {
     return true;
 }
 
-/* literal_bits is a constant: a variable takes 3 % more time. */
 GF_INLINE gf_inflate_result decode(gf_inflate *inflate, const uint32_t *literals,
-                                   uint32_t literal_bits, gf_inflate_out *to, bool wide) {
-    decode_stream s = decode_load(inflate, literals, literal_bits, to, wide);
+                                   gf_inflate_out *to, bool wide) {
+    decode_stream s = decode_load(inflate, literals, to, wide);
     while (s.in < s.in_end && decode_step(&s, wide)) {
     }
     return decode_store(&s, inflate, to);
@@ -230,14 +227,12 @@ GF_INLINE gf_inflate_result decode(gf_inflate *inflate, const uint32_t *literals
 
 static gf_inflate_result decode_wide(gf_inflate *inflate, const uint32_t *literals,
                                      gf_inflate_out *out) {
-    return decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, true);
+    return decode(inflate, literals, out, true);
 }
 
 static gf_inflate_result decode_bytes(gf_inflate *inflate, const uint32_t *literals,
                                       gf_inflate_out *out) {
-    return inflate->literal_bits == GF_INFLATE_LITERAL_BITS
-               ? decode(inflate, literals, GF_INFLATE_LITERAL_BITS, out, false)
-               : decode(inflate, literals, GF_INFLATE_PAIR_BITS, out, false);
+    return decode(inflate, literals, out, false);
 }
 
 /* Return the number of steps that neither input nor output limits. */
@@ -272,9 +267,8 @@ GF_INLINE bool decode_pair_steps(decode_stream *a, decode_stream *b, size_t step
 static void decode_pair(gf_inflate *const inflate[2], gf_inflate_out *const out[2],
                         gf_inflate_result results[2]) {
     enum { FEW_STEPS = 8 };
-    const uint32_t bits = GF_INFLATE_PAIR_BITS;
-    decode_stream a = decode_load(inflate[0], inflate[0]->packed_literals, bits, out[0], false);
-    decode_stream b = decode_load(inflate[1], inflate[1]->packed_literals, bits, out[1], false);
+    decode_stream a = decode_load(inflate[0], inflate[0]->packed_literals, out[0], false);
+    decode_stream b = decode_load(inflate[1], inflate[1]->packed_literals, out[1], false);
     bool running = true;
     while (running && a.in < a.in_end && b.in < b.in_end) {
         const size_t free_a = decode_free_steps(&a), free_b = decode_free_steps(&b);
