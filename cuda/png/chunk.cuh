@@ -149,8 +149,9 @@ GF_DEVICE png_bytes png_load_bytes(const png_window &w, const png_place &p) {
     const uint32_t suffix = b.size ? png_leading(~(b.equal << (64 - b.size))) : 0;
     uint64_t inner = b.equal & b.equal >> 1; // bit k: the run from byte k on has 2 bytes
     inner &= inner >> 2;
-    b.runs = (inner & inner >> 4 & inner >> 8) != 0;
-    static_assert(GF_DEFLATE_RUN == 12, "12 bits are combined");
+    inner &= inner >> 4;
+    b.runs = (inner & inner >> 8 & inner >> 16) != 0;
+    static_assert(GF_DEFLATE_RUN == 24, "24 bits are combined");
     // A run may cross the edge of a thread. At that of a warp, suspect half of the minimum.
     const uint32_t next = __shfl_down_sync(GF_WARP, prefix, 1), lane = threadIdx.x % 32;
     bool suspect = b.runs || (lane == 0 && prefix >= run / 2) ||

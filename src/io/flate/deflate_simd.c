@@ -69,7 +69,7 @@ static void count(const unsigned char *src, size_t n, gf_byte_counts *counts) {
 
 static size_t find_run(const unsigned char *src, size_t from, size_t n) {
     size_t i = from;
-    _Static_assert(GF_DEFLATE_RUN == 12, "find_run combines 12 bits in four shifts");
+    _Static_assert(GF_DEFLATE_RUN == 24, "find_run combines 24 bits in five shifts");
 #ifdef SPAN
     /* Bit k: src[i+k] == src[i+k-1]. Vectors overlap by the length of a run, less one. */
     for (; i + SPAN <= n; i += SPAN - (GF_DEFLATE_RUN - 1)) {
@@ -77,16 +77,17 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
         runs &= runs >> 1;
         runs &= runs >> 2;
         runs &= runs >> 4;
-        runs &= runs >> 4;
+        runs &= runs >> 8;
+        runs &= runs >> 8;
         if (runs)
             return i + (size_t)__builtin_ctzll(runs);
     }
 #endif
-    /* A run of 12 repeats contains four repeats at a multiple of 4 from i. */
-    for (size_t k = i; k + 4 <= n; k += 4) {
-        if (memcmp(src + k, src + k - 1, 4) != 0)
+    /* A run of 15 repeats contains eight repeats at a multiple of 8 from i. */
+    for (size_t k = i; k + 8 <= n; k += 8) {
+        if (memcmp(src + k, src + k - 1, 8) != 0)
             continue;
-        size_t start = k, end = k + 4;
+        size_t start = k, end = k + 8;
         while (start > i && src[start - 1] == src[start - 2])
             start--;
         while (end < n && end - start < GF_DEFLATE_RUN && src[end] == src[end - 1])

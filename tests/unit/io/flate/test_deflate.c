@@ -31,7 +31,7 @@ static void fill(unsigned char *p, size_t n, int content, test_random *random) {
             p[i] = i > 32768 ? p[i - 32768] : (unsigned char)test_below(random, 200);
             break;
         case 6: /* noise with occasional short runs */
-            p[i] = i % 97 > 84 + i / 97 % 9 ? p[i - 1] : (unsigned char)test_next(random);
+            p[i] = i % 97 > 72 + i / 97 % 9 ? p[i - 1] : (unsigned char)test_next(random);
             break;
         default:
             p[i] = 0;
