@@ -83,8 +83,8 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
             return i + (size_t)__builtin_ctzll(runs);
     }
 #endif
-    /* A run of 15 repeats contains eight repeats at a multiple of 8 from i. */
-    for (size_t k = i; k + 8 <= n; k += 8) {
+    /* A run of 23 repeats contains eight repeats at a multiple of 16 from i. */
+    for (size_t k = i; k + 8 <= n; k += 16) {
         if (memcmp(src + k, src + k - 1, 8) != 0)
             continue;
         size_t start = k, end = k + 8;
