@@ -1,5 +1,5 @@
-// smooth along y and along both axes by the stages: near-ties of window_bytes, and samples near the
-// edges of an image, where windows are clipped. One kernel, smooth_border.
+// smooth along both axes by the stages: near-ties of window_bytes, and samples near the edges of an
+// image, where windows are clipped. One kernel, smooth_border.
 #include "cuda/smooth/both.cuh"
 
 #include <algorithm>
@@ -109,10 +109,10 @@ void gf_both_border(const gf_smooth_job &job, const gf_bytes_args *ties) {
     *exact = gf_both_args_of(job);
     a.samples = exact->width * exact->channels;
     // Whether all samples are near an edge.
-    const bool narrow = exact->along_x && exact->width <= 2 * reach;
+    const bool narrow = exact->width <= 2 * reach;
     a.top = std::clamp(narrow ? exact->height : reach, exact->out_first, exact->out_end);
     a.bottom = std::clamp(exact->height - reach, a.top, exact->out_end);
-    a.side = narrow || !exact->along_x ? 0 : reach * exact->channels;
+    a.side = narrow ? 0 : reach * exact->channels;
     a.groups[0] = (a.top - exact->out_first + rows - 1) / rows;
     a.groups[1] = (exact->out_end - a.bottom + rows - 1) / rows;
     a.groups[2] = (a.bottom - a.top + rows - 1) / rows;

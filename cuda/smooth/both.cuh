@@ -1,4 +1,4 @@
-// The exact path of smooth along y and along both axes, and the border of images.
+// The exact path of smooth along both axes, and the border of images.
 #ifndef GF_SMOOTH_BOTH_CUH
 #define GF_SMOOTH_BOTH_CUH
 
@@ -16,7 +16,6 @@ struct gf_both_args {
     int64_t out_first, out_end;
     int64_t width, height;
     int channels, colours; // colours: those that are filtered
-    bool along_x;          // as well as along y
     gf_smooth_constants constants;
 };
 
@@ -35,7 +34,6 @@ static inline gf_both_args gf_both_args_of(const gf_smooth_job &job) {
             static_cast<int64_t>(format->height),
             static_cast<int>(format->channels),
             static_cast<int>(gf_measured_channels(format)),
-            job.plan->axis == GF_SMOOTH_XY,
             gf_smooth_constants_of(job.plan)};
 }
 
@@ -116,13 +114,12 @@ static __device__ __noinline__ void gf_both_exact(const gf_both_args &a, int64_t
             return -0.0f;
         const T *from = reinterpret_cast<const T *>(reinterpret_cast<const unsigned char *>(line) +
                                                     (outside ? 0 : dy * stride));
-        float one[1] = {gf_load(*from)};
-        if (a.along_x)
-            along_x.chain(a.constants, one, [&](int dx) {
-                const int o = offset[dx + RADIUS + 1];
-                const float v = gf_smooth_enhance(gf_load(from[o]), a.constants.gain);
-                return o == dx * a.channels ? v : -0.0f;
-            });
+        float one[1];
+        along_x.chain(a.constants, one, [&](int dx) {
+            const int o = offset[dx + RADIUS + 1];
+            const float v = gf_smooth_enhance(gf_load(from[o]), a.constants.gain);
+            return o == dx * a.channels ? v : -0.0f;
+        });
         return outside ? -0.0f : gf_smooth_enhance(one[0], a.constants.gain);
     });
 }

@@ -20,9 +20,10 @@ struct gf_smooth_job {
 typedef bool gf_smooth_kernel(const gf_smooth_job &job);
 gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_chain_rows;
 
-// Queue the kernels of axes y and xy in one pass: by the stages; both axes of u8 by the integer
+// Queue the kernels of axis y; of both axes in one pass: by the stages, and of u8 by the integer
 // form, with scratch memory of this size for `rows` input rows. Returns false, without side
 // effects, if they do not support the plan or the image.
+bool gf_smooth_columns(const gf_smooth_job &job);
 bool gf_smooth_stages(const gf_smooth_job &job);
 size_t gf_smooth_both_bytes(const gf_plan *plan, uint64_t rows);
 bool gf_smooth_both(const gf_smooth_job &job, void *scratch);
@@ -233,6 +234,48 @@ template <typename T> GF_DEVICE uint32_t gf_smooth_bits(float t) {
                           : static_cast<uint32_t>(__float2int_rn(t));
 }
 
+// Return the bits of sample i of words. i is constant after unrolling.
+template <typename T> GF_DEVICE uint32_t gf_chain_bits(const uint32_t *words, int i) {
+    constexpr int PER = 4 / sizeof(T), BITS = 8 * sizeof(T);
+    return sizeof(T) == 4 ? words[i] : words[i / PER] >> BITS * (i % PER) & ((1u << BITS % 32) - 1);
+}
+
+// Return the value of that sample.
+template <typename T> GF_DEVICE float gf_chain_value(const uint32_t *words, int i) {
+    const uint32_t bits = gf_chain_bits<T>(words, i);
+    return sizeof(T) == 4 ? __uint_as_float(bits) : static_cast<float>(bits);
+}
+
+// Compute N results of a line with no edge in any window. v: enhanced samples, from RADIUS + 1
+// positions before the first result. *max: see gf_smooth_divided.
+template <typename T, int RADIUS, int N>
+GF_DEVICE void gf_chain_line(const gf_smooth_constants &k, const float (&v)[N + 2 * RADIUS + 2],
+                             float (&t)[N], float *max) {
+    float mean[N + 2];
+#pragma unroll
+    for (int i = 0; i < N + 2; i++) {
+        float sum = v[i];
+#pragma unroll
+        for (int j = 1; j < 2 * RADIUS + 1; j++)
+            sum = __fadd_rn(sum, v[i + j]);
+        mean[i] = gf_smooth_divided<T, 2 * RADIUS + 1>(sum, max);
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        t[i] = mean[i + 1];
+    if (k.smooth) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            t[i] = __fmul_rn(__fadd_rn(t[i], mean[i]), k.weight);
+            t[i] = __fmul_rn(__fadd_rn(t[i], mean[i + 2]), k.weight);
+        }
+    }
+    if (k.inner_factor != 1.0f)
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            t[i] = __fmul_rn(t[i], k.inner_factor);
+}
+
 // Compute the stages for PIXELS pixels with no edge in any window. Sample FIRST of words is the
 // first of the pixel RADIUS + 1 before them. Returns true if the exact path must compute them.
 template <typename T, int C, int RADIUS, int PIXELS, int FIRST>
@@ -240,48 +283,21 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const uint32_t *words, uin
     const int AROUND = RADIUS + 1, filtered = GF_COLOURS(C);
     uint32_t bits[PIXELS * C];
     float max = 0.0f;
-    const float weight = k.weight;
 #pragma unroll
     for (int c = 0; c < filtered; c++) {
-        float loaded[PIXELS + 2 * AROUND], mean[PIXELS + 2], t[PIXELS];
+        float v[PIXELS + 2 * AROUND], t[PIXELS];
 #pragma unroll
         for (int i = 0; i < PIXELS + 2 * AROUND; i++)
-            loaded[i] = gf_enhanced<T>(words, FIRST + i * C + c, k);
-#pragma unroll
-        for (int i = 0; i < PIXELS + 2; i++) {
-            float sum = loaded[i];
-#pragma unroll
-            for (int j = 1; j < 2 * RADIUS + 1; j++)
-                sum = __fadd_rn(sum, loaded[i + j]);
-            mean[i] = gf_smooth_divided<T, 2 * RADIUS + 1>(sum, &max);
-        }
-#pragma unroll
-        for (int i = 0; i < PIXELS; i++)
-            t[i] = mean[i + 1];
-        if (k.smooth) {
-#pragma unroll
-            for (int i = 0; i < PIXELS; i++) {
-                t[i] = __fmul_rn(__fadd_rn(t[i], mean[i]), weight);
-                t[i] = __fmul_rn(__fadd_rn(t[i], mean[i + 2]), weight);
-            }
-        }
-        if (k.inner_factor != 1.0f)
-#pragma unroll
-            for (int i = 0; i < PIXELS; i++)
-                t[i] = __fmul_rn(t[i], k.inner_factor);
+            v[i] = gf_enhanced<T>(words, FIRST + i * C + c, k);
+        gf_chain_line<T, RADIUS>(k, v, t, &max);
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
             bits[i * C + c] = gf_smooth_bits<T>(t[i]);
     }
     if (filtered < C) { // alpha, as stored in the output
 #pragma unroll
-        for (int i = 0; i < PIXELS; i++) {
-            const int from = FIRST + (AROUND + i) * C + C - 1;
-            const uint32_t value = sizeof(T) == 4   ? words[from]
-                                   : sizeof(T) == 2 ? words[from / 2] >> 16 * (from % 2) & 0xffff
-                                                    : words[from / 4] >> 8 * (from % 4) & 0xff;
-            bits[i * C + C - 1] = value;
-        }
+        for (int i = 0; i < PIXELS; i++)
+            bits[i * C + C - 1] = gf_chain_bits<T>(words, FIRST + (AROUND + i) * C + C - 1);
     }
     gf_pack_samples<T, PIXELS * C, true>(bits, out);
     return sizeof(T) == 4 && max == __uint_as_float(0x7f800000u);

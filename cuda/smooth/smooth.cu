@@ -185,9 +185,10 @@ static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scra
     const gf_rows between = {static_cast<unsigned char *>(scratch), smooth_between_stride(head),
                              strip->in[0].y0, strip->in[0].rows};
     gf_smooth_job job = {plan, *strip, plan->axis == GF_SMOOTH_XY, queue};
-    // In one pass. window_bytes: both axes of u8, radius up to 3, weights as smooth_mma;
-    // window_columns: y, and both axes of u16 and f32, radius 1 to 3.
-    if (gf_smooth_both(job, scratch) || gf_smooth_stages(job))
+    // Along y: smooth_columns and smooth_bytes, radius up to 3. Both axes in one pass:
+    // window_bytes, u8, radius up to 3, weights as smooth_mma; window_columns, u16 and f32, radius
+    // 1 to 3.
+    if (gf_smooth_columns(job) || gf_smooth_both(job, scratch) || gf_smooth_stages(job))
         return;
     if (job.wide)
         job.strip.out = between;

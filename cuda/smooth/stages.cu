@@ -1,5 +1,5 @@
-// smooth by the stages, radius 1 to 3, in one pass over the image: along y, and along both axes of
-// u16 and f32 with all stages. Kernels: window_columns, and smooth_border.
+// smooth along both axes of u16 and f32 by the stages, radius 1 to 3, in one pass over the image.
+// Kernels: window_columns, and smooth_border.
 #include "cuda/smooth/both.cuh"
 #include "cuda/window/columns.cuh"
 
@@ -16,17 +16,15 @@ template <typename T, int TAPS, typename Get> GF_DEVICE float stages_mean(Get ge
     return gf_smooth_divided<T, TAPS>(sum, &max);
 }
 
-// Which stages follow the mean. f32 has no SMOOTH: the factor of KEEP may be 1.
-enum stages_form : uint32_t { MEAN, SMOOTH, KEEP }; // KEEP: with the brightness factor
-
-// Compute the smooth stage of N means. get(k, j): mean j, k positions after it.
-template <stages_form FORM, int N, typename Get>
+// Compute the smooth stage of N means. get(k, j): mean j, k positions after it. KEEP: with the
+// brightness factor.
+template <bool KEEP, int N, typename Get>
 GF_DEVICE void stages_smooth(const gf_smooth_constants &k, float (&s)[N], Get get) {
 #pragma unroll
     for (int j = 0; j < N; j++) {
         s[j] = __fmul_rn(__fadd_rn(get(0, j), get(-1, j)), k.weight);
         s[j] = __fmul_rn(__fadd_rn(s[j], get(1, j)), k.weight);
-        if (FORM == KEEP)
+        if (KEEP)
             s[j] = __fmul_rn(s[j], k.inner_factor);
     }
 }
@@ -48,12 +46,10 @@ static __device__ __noinline__ void stages_revise(const gf_both_args &a, int64_t
     }
 }
 
-// BOTH: along x, too.
-template <typename Sample, int CHANNELS, int RADIUS, stages_form FORM, bool BOTH>
-struct stages_filter {
+template <typename Sample, int CHANNELS, int RADIUS, bool KEEP> struct stages_filter {
     typedef stages_args Args;
     typedef Sample T;
-    static constexpr int C = CHANNELS, R = 4, X = BOTH ? R : 0, TAPS = 2 * RADIUS + 1;
+    static constexpr int C = CHANNELS, X = 4, R = 4, TAPS = 2 * RADIUS + 1;
     static constexpr int RUN = 16, ROWS = sizeof(T) < 4 ? 8 : 4, BLOCKS = 4;
     static constexpr bool ALIGNED = false, SYMMETRIC = false, CENTER = false, CLAMP = true;
     struct State {
@@ -69,7 +65,7 @@ struct stages_filter {
 #pragma unroll
         for (int i = 0; i < RUN + 2 * C; i++)
             mean[i] = stages_mean<T, TAPS>([&](int k) { return v[i + (X - 1 - RADIUS + k) * C]; });
-        stages_smooth<FORM>(a.exact.constants, s,
+        stages_smooth<KEEP>(a.exact.constants, s,
                             [&](int k, int j) { return mean[j + (1 + k) * C]; });
 #pragma unroll
         for (int j = 0; j < RUN; j++)
@@ -83,14 +79,9 @@ struct stages_filter {
 #pragma unroll
         for (int j = 0; j < 4; j++)
             next[j] = stages_mean<T, TAPS>([&](int k) { return get(k + 1 - RADIUS, j); });
-        if (FORM != MEAN)
-            stages_smooth<FORM>(a.exact.constants, s, [&](int k, int j) {
-                return k < 0 ? state.prev[j] : k == 0 ? state.mid[j] : next[j];
-            });
-        else
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                s[j] = state.mid[j];
+        stages_smooth<KEEP>(a.exact.constants, s, [&](int k, int j) {
+            return k < 0 ? state.prev[j] : k == 0 ? state.mid[j] : next[j];
+        });
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             state.prev[j] = state.mid[j];
@@ -115,31 +106,23 @@ struct stages_filter {
 bool gf_smooth_stages(const gf_smooth_job &job) {
     const gf_smooth_plan *plan = job.plan;
     const gf_format *format = &plan->head.in;
-    const bool both = plan->axis == GF_SMOOTH_XY, real = format->type == GF_F32;
-    const bool keep = real || plan->inner_factor != 1;
-    if (plan->axis == GF_SMOOTH_X || plan->radius == 0 ||
-        (both && (format->type == GF_U8 || !plan->smooth)) || !gf_chain_fits(plan, real))
+    const bool real = format->type == GF_F32;
+    if (plan->axis != GF_SMOOTH_XY || plan->radius == 0 || format->type == GF_U8 || !plan->smooth ||
+        !gf_chain_fits(plan, real))
         return false;
     stages_args a = {};
-    a.radius[1] = static_cast<int>(plan->radius + (plan->smooth ? 1 : 0));
-    a.radius[0] = both ? a.radius[1] : 0;
+    a.radius[0] = a.radius[1] = static_cast<int>(plan->radius + 1);
     a.exact = gf_both_args_of(job);
     bool queued = false;
     gf_dispatch(
-        [&](auto sample, auto channels, auto radius, auto form, auto xy) {
+        [&](auto sample, auto channels, auto radius, auto keep) {
             typedef decltype(sample) T;
-            constexpr stages_form FORM = static_cast<stages_form>(int(form));
-            if constexpr ((xy ? sizeof(T) > 1 && FORM != MEAN : channels < 3) &&
-                          (sizeof(T) < 4 || FORM != SMOOTH))
-                queued = gf_columns_launch<stages_filter<T, channels, radius, FORM, xy>>(
+            if constexpr (sizeof(T) > 1 && (sizeof(T) < 4 || keep)) // the factor may be 1
+                queued = gf_columns_launch<stages_filter<T, channels, radius, keep>>(
                     &a, &plan->head, &job.strip, {GF_EDGE_REPLICATE, 0}, job.queue);
         },
-        gf_type_of{format->type}, gf_channels{both ? format->channels : 1 + gf_has_alpha(format)},
-        gf_number<1, 3>{plan->radius},
-        gf_number<0, 2>{!plan->smooth ? MEAN
-                        : keep        ? KEEP
-                                      : SMOOTH},
-        gf_flag{both});
+        gf_type_of{format->type}, gf_channels{format->channels}, gf_number<1, 3>{plan->radius},
+        gf_flag{real || plan->inner_factor != 1});
     if (queued && job.queue)
         gf_both_border(job, nullptr);
     return queued;

@@ -1,4 +1,4 @@
-// Filters of windows in binary32, along y or both axes in one kernel, window_columns.
+// Filters of windows in binary32, along both axes in one kernel, window_columns.
 //
 // A thread computes 4 adjacent samples of a column of rows. Their results along x stay in
 // registers, in a ring of rows, from which those along y are computed. The results along x are
@@ -9,8 +9,8 @@
 // A Filter class defines the results:
 //
 //     Args         arguments of the kernel; extends gf_columns_args
-//     T, C         sample type, channels; y alone: 1, or 2 for all images with alpha
-//     X, R         pixels on each side, a multiple of 4, or 0 for y alone; rows on each side
+//     T, C         sample type, channels
+//     X, R         pixels on each side, a multiple of 4; rows on each side
 //     RUN          see above: 8 or 16, a multiple of 16 bytes
 //     ROWS         rows per step: 4 or 8
 //     ALIGNED      whether the radii are R
@@ -65,8 +65,7 @@ template <typename F> struct gf_columns_shape {
     // Samples in shared memory, as in the image.
     static constexpr int COUNT = 16 / sizeof(T), SAMPLES = 4 * THREADS, MAIN = SAMPLES / COUNT;
     static constexpr int HALO = (X * C + COUNT - 1) / COUNT, UNITS = MAIN + 2 * HALO;
-    // Odd, if runs are several units: 8 lanes load from different banks.
-    static constexpr int STRIDE = X > 0 ? UNITS | 1 : UNITS;
+    static constexpr int STRIDE = UNITS | 1; // odd: 8 lanes load from different banks
     typedef gf_window_shape<T, MAIN, HALO, STRIDE, ROWS, THREADS> Window;
     // Steps after which loads are issued; and those for which a stage is kept, because the centers
     // of windows are read, for alpha also.
@@ -77,16 +76,15 @@ template <typename F> struct gf_columns_shape {
     // not fit into the instruction cache: after 2 steps of them, the ring is rotated.
     static constexpr int RING = 2 * R + ROWS, PHASES = RING > 16 ? 2 : RING / ROWS;
     static_assert(RING % ROWS == 0, "whole steps");
-    // Whether blocks have equal shares. f32, and y alone, are limited by memory: they are faster if
-    // all tiles are divided at the same rows, so that blocks read whole rows together.
-    static constexpr bool EQUAL = sizeof(T) < 4 && X > 0;
-    // Results along x of a warp. Odd: fewer lanes store to the same banks.
-    static constexpr int ROW = 33, RESULTS = X > 0 ? ROWS *ROW : 1;
+    // Whether blocks have equal shares. f32 is limited by memory: it is faster if all tiles are
+    // divided at the same rows, so that blocks read whole rows together.
+    static constexpr bool EQUAL = sizeof(T) < 4;
+    static constexpr int ROW = 33; // results along x; odd: fewer lanes store to the same banks
 };
 
 template <typename Shape> struct gf_columns_shared {
     uint4 stages[Shape::STAGES * Shape::STAGE];
-    float4 results[Shape::WARPS][Shape::RESULTS];
+    float4 results[Shape::WARPS][Shape::ROWS * Shape::ROW];
     uint4 partial[Shape::ROWS]; // results of the thread with less than 4 samples
     gf_window_tile<typename Shape::Window> tile;
 };
@@ -284,19 +282,7 @@ template <typename Shape> struct gf_columns_block {
         if (step == steps)
             return false;
         prepare();
-        if constexpr (Shape::X > 0) {
-            along_x(ring + PHASE * ROWS);
-        } else {
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) {
-                uint32_t words[SIZE];
-                gf_load_words<4 * SIZE>(words,
-                                        at<unsigned char>(used + samples) + r * Shape::STRIDE * 16);
-#pragma unroll
-                for (int j = 0; j < 4; j++)
-                    ring[PHASE * ROWS + r][j] = Filter::value(a, words, j);
-            }
-        }
+        along_x(ring + PHASE * ROWS);
         if (Filter::SYMMETRIC ? row > -ROWS : true) {
             unsigned char *result = to;
             const T *before = at<T>(samples + center), *now = at<T>(samples + used);
@@ -317,8 +303,7 @@ template <typename Shape> struct gf_columns_block {
                 if (C % 2 == 0 && a.alpha)
 #pragma unroll
                     for (int j = C - 1; j < 4; j += C)
-                        if (Shape::X > 0 || j == 3 || way.in.channels == C)
-                            bits[j] = gf_bits(center_of[j]);
+                        bits[j] = gf_bits(center_of[j]);
                 gf_pack_samples<T, 4, Filter::CLAMP>(bits, words);
                 if (r < end && (Filter::ALIGNED || row + r >= 0))
                     gf_store_words<4 * SIZE>(result, words);
