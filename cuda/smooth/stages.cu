@@ -50,7 +50,7 @@ template <typename Sample, int CHANNELS, int RADIUS, bool KEEP> struct stages_fi
     typedef stages_args Args;
     typedef Sample T;
     static constexpr int C = CHANNELS, X = 4, R = 4, TAPS = 2 * RADIUS + 1;
-    static constexpr int RUN = 16, ROWS = sizeof(T) < 4 ? 8 : 4, BLOCKS = 4;
+    static constexpr int RUN = sizeof(T) < 4 ? 32 : 16, ROWS = sizeof(T) < 4 ? 8 : 4, BLOCKS = 4;
     static constexpr bool ALIGNED = false, SYMMETRIC = false, CENTER = false, CLAMP = true;
     struct State {
         float prev[4], mid[4]; // means

@@ -11,7 +11,7 @@
 //     Args         arguments of the kernel; extends gf_columns_args
 //     T, C         sample type, channels
 //     X, R         pixels on each side, a multiple of 4; rows on each side
-//     RUN          see above: 8 or 16, a multiple of 16 bytes
+//     RUN          see above: 8, 16 or 32, a multiple of 16 bytes
 //     ROWS         rows per step: 4 or 8
 //     ALIGNED      whether the radii are R
 //     SYMMETRIC    whether an image upside down has the same results, upside down
