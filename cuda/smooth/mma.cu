@@ -14,6 +14,7 @@
 // rounded in the plan's fixed point: the highest byte is the result. If the next byte is 0, the
 // sample is a near-tie, and the exact path computes it.
 #include "cuda/smooth/device.cuh"
+#include "cuda/window/bytes.cuh"
 
 // Tuning constants of smooth_mma. Sizes are in bytes.
 struct mma_policy {
@@ -37,32 +38,6 @@ struct mma_args : gf_smooth_rows {
 };
 
 // ---- products -----------------------------------------------------------------------------------
-
-// Compute to = from + bytes * taps with saturation, for 32 or 16 bytes per row.
-GF_DEVICE void mma_multiply(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t a1,
-                            uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};\n"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(from[0]), "r"(from[1]),
-          "r"(from[2]), "r"(from[3]));
-#else
-    __trap(); // never launched
-#endif
-}
-
-GF_DEVICE void mma_multiply(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t a1,
-                            uint32_t b0) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.satfinite.s32.u8.u8.s32 "
-        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};\n"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-        : "r"(a0), "r"(a1), "r"(b0), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]));
-#else
-    __trap();
-#endif
-}
 
 // Computation for C channels and windows of at most SIDE bytes on each side. RADIUS: 0: any.
 template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
@@ -115,10 +90,10 @@ template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
             uint32_t sum[4];
 #pragma unroll
             for (int p = 0; p + 1 < PARTS; p += 2)
-                mma_multiply(sum, p == 0 ? start : sum, x[p], y[p], x[p + 1], y[p + 1], taps[s][p],
-                             taps[s][p + 1]);
+                gf_bytes_multiply(sum, p == 0 ? start : sum, {x[p], y[p]}, {x[p + 1], y[p + 1]},
+                                  taps[s][p], taps[s][p + 1]);
             if (PARTS % 2)
-                mma_multiply(sum, sum, x[PARTS - 1], y[PARTS - 1], taps[s][PARTS - 1]);
+                gf_bytes_multiply(sum, sum, {x[PARTS - 1], y[PARTS - 1]}, taps[s][PARTS - 1]);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sum[i] = sum[i] * args.factor + args.half;

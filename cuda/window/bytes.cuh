@@ -58,11 +58,11 @@ struct gf_bytes_args : gf_march {
 
 // ---- products -----------------------------------------------------------------------------------
 
-// Compute to = from + taps * bytes, 32 or 16 of them per sum.
+// Compute to = from + taps * bytes, 32 or 16 of them per sum, with saturation.
 GF_DEVICE void gf_bytes_multiply(uint32_t *to, const uint32_t *from, const uint32_t (&a)[2],
                                  const uint32_t (&c)[2], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 "
+    asm("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};\n"
         : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
         : "r"(a[0]), "r"(a[1]), "r"(c[0]), "r"(c[1]), "r"(b0), "r"(b1), "r"(from[0]), "r"(from[1]),
@@ -75,7 +75,7 @@ GF_DEVICE void gf_bytes_multiply(uint32_t *to, const uint32_t *from, const uint3
 GF_DEVICE void gf_bytes_multiply(uint32_t *to, const uint32_t *from, const uint32_t (&a)[2],
                                  uint32_t b0) {
 #if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 "
+    asm("mma.sync.aligned.m16n8k16.row.col.satfinite.s32.u8.u8.s32 "
         "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};\n"
         : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
         : "r"(a[0]), "r"(a[1]), "r"(b0), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]));
