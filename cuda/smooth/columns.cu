@@ -43,7 +43,7 @@ struct bytes_args : columns_args {
     float scale, offset[2]; // of the plan's integer form; see bytes_round
     int ahead;              // rows between a tile and the one that it prefetches
     // The compiler would copy registers that it knows to be equal for each product.
-    alignas(16) uint32_t start[4];
+    alignas(16) uint32_t start[4]; // of sums: the bits of 2^23
     uint32_t zero;
     alignas(4) uint8_t taps[32][4]; // [16 + i]: the taps of rows i, i + 4, i + 8, i + 12
 };
@@ -128,11 +128,11 @@ static __device__ __noinline__ void columns_exact(const columns_args &a, int y, 
 }
 
 // Smooth columns by the stages.
-// Grid: one block per tile. Block: 128 threads. A warp computes 8 or 14 rows of 128 to 512 bytes; a
+// Grid: one block per tile. Block: 128 threads. A warp computes 8 to 16 rows of 256 or 512 bytes; a
 // thread starts to load all samples of its windows before it uses the first one. Reads each sample
-// 2 times or less, about 1.2 times from beyond the L1 cache, and writes it once; all accesses are
+// 2 times or less, from beyond the L1 cache up to 1.25 times, and writes it once; all accesses are
 // coalesced. Tail: the exact path computes rows whose windows are clipped or not in memory, and the
-// last samples of a row. Shared memory: none. Registers: 80 to 96 (sm_90).
+// last samples of a row. Shared memory: none. Registers: 80 to 128 (sm_90).
 template <typename T, int RADIUS>
 __global__ void __launch_bounds__(32 * columns_policy<T>::WARPS, columns_policy<T>::BLOCKS)
     smooth_columns(const __grid_constant__ columns_args a) {
@@ -201,8 +201,8 @@ GF_DEVICE int bytes_next_tie(uint32_t (&ties)[4], int *w) {
 
 // Smooth columns of u8 on tensor cores.
 // Grid: one block per tile of 24 rows and 128 bytes. Block: one warp. Reads each sample 1.33 times
-// and writes it once, 16 bytes per access, in about 9 instructions; the tile below, some waves
-// later, is prefetched into the L2 cache. A near-tie costs a warp about 100 instructions. Tail: the
+// and writes it once, 16 bytes per access, in about 9 instructions; a tile that starts half a wave
+// later is prefetched into the L2 cache. A near-tie costs a warp about 100 instructions. Tail: the
 // exact path computes rows near the top and the bottom, and the last samples of a row that fill no
 // vector. Shared memory: none. Registers: 96 (sm_90).
 template <int RADIUS, bool ALPHA>
@@ -366,8 +366,9 @@ static void bytes_launch(bytes_args *a, const gf_smooth_job &job) {
             const int row = i + 4 * k;
             a->taps[16 + i][k] = row >= 0 && row <= 2 * reach ? by->tap[row] : 0;
         }
-    const int wave = static_cast<int>(gf_sm_count()) * bytes_policy::BLOCKS * 5 / 8;
-    a->ahead = (wave / a->tiles_per_row + 1) * bytes_policy::TILE_ROWS;
+    // About 5/8 of a wave: tiles two waves later would replace others before they are used.
+    const int blocks = static_cast<int>(gf_sm_count()) * bytes_policy::BLOCKS * 5 / 8;
+    a->ahead = (blocks / a->tiles_per_row + 1) * bytes_policy::TILE_ROWS;
     gf_dispatch(
         [&](auto radius, auto alpha) {
             gf_launch_kernel(smooth_bytes<radius, alpha>,
