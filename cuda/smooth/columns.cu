@@ -20,7 +20,9 @@ template <typename T> struct columns_policy {
 
 // Tuning constants of smooth_bytes. Blocks of one warp: near-ties delay some.
 struct bytes_policy {
-    static constexpr int BLOCKS = 18; // resident per SM
+    // Resident blocks per SM, which limit the registers. Some GPUs hold 16 at most.
+    static constexpr int BLOCKS = gf_arch == 800 || gf_arch == 900 || gf_arch / 100 == 10 ? 18 : 16;
+    static constexpr int AHEAD = 11; // blocks per SM between a tile and the one that it prefetches
     static constexpr int TILE_BYTES = 128, TILE_ROWS = 24, LOADED_ROWS = 32, MAX_REACH = 4;
     static constexpr int MAX_TIES = 16; // of a lane's 96 samples; more: all are computed again
 };
@@ -366,8 +368,7 @@ static void bytes_launch(bytes_args *a, const gf_smooth_job &job) {
             const int row = i + 4 * k;
             a->taps[16 + i][k] = row >= 0 && row <= 2 * reach ? by->tap[row] : 0;
         }
-    // About 5/8 of a wave: tiles two waves later would replace others before they are used.
-    const int blocks = static_cast<int>(gf_sm_count()) * bytes_policy::BLOCKS * 5 / 8;
+    const int blocks = static_cast<int>(gf_sm_count()) * bytes_policy::AHEAD;
     a->ahead = (blocks / a->tiles_per_row + 1) * bytes_policy::TILE_ROWS;
     gf_dispatch(
         [&](auto radius, auto alpha) {
