@@ -2,10 +2,8 @@
 // for both axes, and smooth_border.
 #include "cuda/smooth/both.cuh"
 
-// A sum T becomes two values, T * scale plus and minus more than the error of the form. Where both
-// round to the same integer, it is the result; the others are near-ties.
 struct both_args : gf_bytes_args {
-    float scale, offset[2]; // SMALL: the offsets also subtract 2^23 * scale
+    float scale, offset[2]; // see gf_both_round; SMALL: the offsets also subtract 2^23 * scale
 };
 
 // SMALL: sums are below 2^23. With 2^23 in the accumulators, they are the bits of 2^23 + T.
@@ -16,19 +14,10 @@ template <bool SMALL> struct both_bytes {
 
     static __device__ __forceinline__ uint32_t word(const Args &a, const uint32_t (&s)[4],
                                                     uint32_t *ties) {
-        uint32_t to[2];
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            uint32_t bits[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const float sum = SMALL ? __uint_as_float(s[i]) : static_cast<float>(s[i]);
-                bits[i] = gf_smooth_bits<uint8_t>(__fmaf_rn(sum, a.scale, a.offset[k]));
-            }
-            gf_pack_samples<uint8_t, 4, true>(bits, &to[k]);
-        }
-        *ties = *ties * 2 + (to[1] - to[0]); // the difference of two bytes is 0 or 1
-        return to[0];
+        const auto sum = [&](int i) {
+            return SMALL ? __uint_as_float(s[i]) : static_cast<float>(s[i]);
+        };
+        return gf_both_round(sum, a.scale, a.offset, ties);
     }
 };
 

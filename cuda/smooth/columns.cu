@@ -2,8 +2,7 @@
 // Blocks are short and run in the order of the image, so that all of them access one region of it:
 // blocks that walk down tiles reach 0.9 of the throughput of a copy, these 1.0 (H200). Kernels:
 // smooth_columns, by the stages; smooth_bytes, u8 on tensor cores by the plan's integer form.
-#include "cuda/smooth/device.cuh"
-#include "cuda/window/bytes.cuh"
+#include "cuda/smooth/both.cuh"
 
 // Tuning constants of smooth_columns.
 template <typename T> struct columns_policy {
@@ -14,7 +13,7 @@ template <typename T> struct columns_policy {
     static constexpr int BLOCKS = SMALL ? 4 : MEDIUM ? 6 : 5; // resident per SM
     static constexpr int EXACT_BYTES = SMALL ? 4 : BYTES;     // see columns_exact
     static constexpr int EXACT_ROWS = MEDIUM ? 7 : 8;
-    // Of a tile, which a block computes.
+    // Size of the tile that a block computes.
     static constexpr int TILE_BYTES = 32 * BYTES, TILE_ROWS = WARPS * ROWS;
 };
 
@@ -23,7 +22,7 @@ struct bytes_policy {
     // Resident blocks per SM, which limit the registers. Some GPUs hold 16 at most.
     static constexpr int BLOCKS = gf_arch == 800 || gf_arch == 900 || gf_arch / 100 == 10 ? 18 : 16;
     static constexpr int AHEAD = 11; // blocks per SM between a tile and the one that it prefetches
-    static constexpr int TILE_BYTES = 128, TILE_ROWS = 24, LOADED_ROWS = 32, MAX_REACH = 4;
+    static constexpr int TILE_BYTES = 128, TILE_ROWS = 24, LOADED_ROWS = 32; // reach: up to 4
     static constexpr int MAX_TIES = 16; // of a lane's 96 samples; more: all are computed again
 };
 
@@ -42,10 +41,10 @@ struct columns_args {
 };
 
 struct bytes_args : columns_args {
-    float scale, offset[2]; // of the plan's integer form; see bytes_round
+    float scale, offset[2]; // of the plan's integer form; see gf_both_round
     int ahead;              // rows between a tile and the one that it prefetches
     // The compiler would copy registers that it knows to be equal for each product.
-    alignas(16) uint32_t start[4]; // of sums: the bits of 2^23
+    alignas(16) uint32_t start[4]; // the bits of 2^23: sums T are those of 2^23 + T
     uint32_t zero;
     alignas(4) uint8_t taps[32][4]; // [16 + i]: the taps of rows i, i + 4, i + 8, i + 12
 };
@@ -169,25 +168,6 @@ GF_DEVICE void bytes_transpose(const uint32_t (&w)[4], uint32_t (&to)[4]) {
     to[2] = __byte_perm(c, d, 0x5410), to[3] = __byte_perm(c, d, 0x7632);
 }
 
-// Round 4 sums, the bits of 2^23 + T, in two ways: T * scale plus and minus more than the error of
-// the form. Where both give the same integer, it is the result; the others are near-ties. Returns
-// the results. Moves ties by one bit to the left, and adds 1 to the bytes of near-ties.
-GF_DEVICE uint32_t bytes_round(const bytes_args &a, const uint32_t (&s)[4], uint32_t *ties) {
-    uint32_t to[2];
-#pragma unroll
-    for (int k = 0; k < 2; k++) {
-        uint32_t bits[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float sum = __fadd_rn(__uint_as_float(s[i]), -8388608.0f);
-            bits[i] = gf_smooth_bits<uint8_t>(__fmaf_rn(sum, a.scale, a.offset[k]));
-        }
-        gf_pack_samples<uint8_t, 4, true>(bits, &to[k]);
-    }
-    *ties = *ties * 2 + (to[1] - to[0]); // the difference of two bytes is 0 or 1
-    return to[0];
-}
-
 // Remove a near-tie. Returns its bit in a word of ties, and the index of that word; -1: none.
 GF_DEVICE int bytes_next_tie(uint32_t (&ties)[4], int *w) {
     uint32_t mask = 0;
@@ -265,8 +245,10 @@ __global__ void __launch_bounds__(32, bytes_policy::BLOCKS)
 #pragma unroll
                 for (int p = 0; p < 2; p++) {
                     const int k = h % 2 * 2 + p;
-                    const uint32_t s[4] = {sum[0][k], sum[1][k], sum[2][k], sum[3][k]};
-                    out[h][p][w] = bytes_round(a, s, &ties[w]);
+                    const auto s = [&](int i) {
+                        return __fadd_rn(__uint_as_float(sum[i][k]), -8388608.0f);
+                    };
+                    out[h][p][w] = gf_both_round(s, a.scale, a.offset, &ties[w]);
                 }
         }
     }
