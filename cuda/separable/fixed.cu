@@ -1,13 +1,14 @@
 // Separable filters of u8 in fixed point, and small boxes, on tensor cores: window_bytes.
 #include "cuda/separable/device.cuh"
-#include "cuda/window/bytes.cuh"
+#include "cuda/window/tile.cuh"
 
-struct fixed_args : gf_bytes_args {
+// Base: gf_bytes_args or gf_tile_args.
+template <typename Base> struct fixed_args : Base {
     uint32_t factor, half; // of fixed_box: see fixed_box_fits
 };
 
-struct fixed_gauss {
-    typedef fixed_args Args;
+template <typename Base> struct fixed_gauss {
+    typedef fixed_args<Base> Args;
     static constexpr bool WIDE = true, TIES = false;
     static constexpr uint32_t START = 128;
     static __device__ __forceinline__ uint32_t word(const Args &, const uint32_t (&s)[4],
@@ -16,8 +17,8 @@ struct fixed_gauss {
     }
 };
 
-struct fixed_box {
-    typedef fixed_args Args;
+template <typename Base> struct fixed_box {
+    typedef fixed_args<Base> Args;
     static constexpr bool WIDE = false, TIES = false;
     static constexpr uint32_t START = 0;
     static __device__ __forceinline__ uint32_t word(const Args &a, const uint32_t (&s)[4],
@@ -30,18 +31,38 @@ struct fixed_box {
     }
 };
 
-template <int KX, int KB, typename Filter> static bool fixed_launch(const gf_separable_job &job) {
-    const gf_separable_plan *plan = job.plan;
-    fixed_args a = {};
+static gf_bytes_window fixed_window(const gf_separable_plan *plan) {
+    gf_bytes_window window = {};
     for (int axis = 0; axis < 2; axis++) {
-        a.radius[axis] = static_cast<int>(plan->radius[axis]);
-        for (int k = 0; k <= a.radius[axis]; k++)
-            a.taps[axis][GF_BYTES_RADIUS - k] = a.taps[axis][GF_BYTES_RADIUS + k] =
+        window.radius[axis] = static_cast<int>(plan->radius[axis]);
+        for (int k = 0; k <= window.radius[axis]; k++)
+            window.taps[axis][GF_BYTES_RADIUS - k] = window.taps[axis][GF_BYTES_RADIUS + k] =
                 static_cast<uint16_t>(gf_separable_taps<uint32_t>(plan, axis)[k]);
     }
+    return window;
+}
+
+template <typename Base> static fixed_args<Base> fixed_args_of(const gf_separable_plan *plan) {
+    fixed_args<Base> a = {};
     a.factor = (1u << 24) / plan->count + 1;
     a.half = plan->count / 2 * a.factor;
-    return gf_bytes_launch<KX, KB, Filter>(&a, &plan->head, job.strip, plan->edge, job.queue);
+    return a;
+}
+
+template <int KX, int KB, template <typename> class Filter>
+static bool fixed_launch(const gf_separable_job &job) {
+    const gf_separable_plan *plan = job.plan;
+    const gf_bytes_window window = fixed_window(plan);
+    if constexpr (KX == 3 && KB == 2)
+        if (window.radius[1] <= gf_tile_policy::MAX_RADIUS) {
+            auto a = fixed_args_of<gf_tile_args>(plan);
+            return gf_tile_launch<Filter<gf_tile_args>>(&a, window, &plan->head, job.strip,
+                                                        plan->edge, job.queue);
+        }
+    auto a = fixed_args_of<gf_bytes_args>(plan);
+    static_cast<gf_bytes_window &>(a) = window;
+    return gf_bytes_launch<KX, KB, Filter<gf_bytes_args>>(&a, &plan->head, job.strip, plan->edge,
+                                                          job.queue);
 }
 
 // Test whether a box can be divided in 32 bits. Its mean is x / n, rounded down, for the sum of n

@@ -3,9 +3,6 @@
 #define GF_SMOOTH_BOTH_CUH
 
 #include "cuda/smooth/device.cuh"
-#include "cuda/window/bytes.cuh"
-
-typedef gf_bytes_policy<3, 2> gf_both_policy; // of window_bytes: 16 bytes around a sample
 
 // Parameters of the exact path. Rows are numbered in the image.
 struct gf_both_args {
@@ -55,12 +52,22 @@ GF_DEVICE uint32_t gf_both_round(Sum sum, float scale, const float (&offset)[2],
     return to[0];
 }
 
+// Return sum / count. inverse: 1 / count. Sums of integers: correctly rounded (no over- or
+// underflow) from a quotient and its error.
+template <typename T> GF_DEVICE float gf_both_divided(float sum, float count, float inverse) {
+    if constexpr (sizeof(T) == 4)
+        return __fdiv_rn(sum, count);
+    const float q = __fmul_rn(sum, inverse);
+    return __fmaf_rn(__fmaf_rn(-count, q, sum), inverse, q);
+}
+
 // N results at positions from `at` of a line, and the windows of one more mean on each side.
 template <typename T, int RADIUS, int N> struct gf_both_line {
     float count[N + 2], inverse[N + 2]; // samples of each window; 1 / count
     bool has_prev[N], has_next[N];
 
-    __device__ __forceinline__ gf_both_line(const gf_both_args &a, int64_t at, int64_t length) {
+    __device__ __forceinline__ gf_both_line(const gf_smooth_constants &k, int64_t at,
+                                            int64_t length) {
         const int before = static_cast<int>(at < 64 ? at : 64);
         const int after = static_cast<int>(length - 1 - at < 64 ? length - 1 - at : 64);
 #pragma unroll
@@ -69,7 +76,7 @@ template <typename T, int RADIUS, int N> struct gf_both_line {
             const int hi = after - j + 1 < RADIUS ? after - j + 1 : RADIUS;
             const int n = lo + hi + 1 > 0 ? lo + hi + 1 : 1; // not positive outside of the line
             count[j] = static_cast<float>(n);
-            inverse[j] = a.constants.inverse[n];
+            inverse[j] = k.inverse[n];
         }
 #pragma unroll
         for (int j = 0; j < N; j++)
@@ -94,14 +101,8 @@ template <typename T, int RADIUS, int N> struct gf_both_line {
                     mean[j] = __fadd_rn(mean[j], x);
         }
 #pragma unroll
-        for (int j = 0; j < N + 2; j++) {
-            if constexpr (sizeof(T) == 4) {
-                mean[j] = __fdiv_rn(mean[j], count[j]);
-            } else { // correctly rounded: no over- or underflow
-                const float q = __fmul_rn(mean[j], inverse[j]);
-                mean[j] = __fmaf_rn(__fmaf_rn(-count[j], q, mean[j]), inverse[j], q);
-            }
-        }
+        for (int j = 0; j < N + 2; j++)
+            mean[j] = gf_both_divided<T>(mean[j], count[j], inverse[j]);
 #pragma unroll
         for (int j = 0; j < N; j++)
             result[j] = k.smooth ? gf_smooth_mid(mean[j], mean[j + 1], mean[j + 2], has_prev[j],
@@ -116,8 +117,8 @@ template <typename T, int RADIUS, int N>
 static __device__ __noinline__ void gf_both_exact(const gf_both_args &a, int64_t y, int64_t stop,
                                                   int64_t i, float (&result)[N]) {
     const int64_t x = i / a.channels, stride = static_cast<int64_t>(a.in_stride);
-    const gf_both_line<T, RADIUS, 1> along_x(a, x, a.width);
-    const gf_both_line<T, RADIUS, N> along_y(a, y, a.height);
+    const gf_both_line<T, RADIUS, 1> along_x(a.constants, x, a.width);
+    const gf_both_line<T, RADIUS, N> along_y(a.constants, y, a.height);
     int offset[2 * RADIUS + 3]; // of the pixels of a window, or of the nearest one
 #pragma unroll
     for (int d = 0; d < 2 * RADIUS + 3; d++) {
@@ -142,8 +143,7 @@ static __device__ __noinline__ void gf_both_exact(const gf_both_args &a, int64_t
     });
 }
 
-// Queue smooth_border, after the kernel of the other samples. ties: the arguments of window_bytes
-// with its near-ties, or nullptr.
-void gf_both_border(const gf_smooth_job &job, const gf_bytes_args *ties);
+// Queue smooth_border, after the kernel of the other samples.
+void gf_both_border(const gf_smooth_job &job);
 
 #endif

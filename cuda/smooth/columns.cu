@@ -3,6 +3,7 @@
 // blocks that walk down tiles reach 0.9 of the throughput of a copy, these 1.0 (H200). Kernels:
 // smooth_columns, by the stages; smooth_bytes, u8 on tensor cores by the plan's integer form.
 #include "cuda/smooth/both.cuh"
+#include "cuda/window/bytes.cuh"
 
 // Tuning constants of smooth_columns.
 template <typename T> struct columns_policy {

@@ -12,7 +12,7 @@ struct gf_smooth_job {
     const gf_smooth_plan *plan;
     gf_strip strip;
     bool wide;
-    gf_queue *queue; // gf_smooth_both: nullptr to only test whether it supports the plan
+    gf_queue *queue;
 };
 
 // Queue a kernel for all rows of a strip. Returns false, without side effects, if the kernel does
@@ -21,12 +21,8 @@ typedef bool gf_smooth_kernel(const gf_smooth_job &job);
 gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_chain_rows;
 
 // Queue the kernels of axis y; of both axes in one pass: by the stages, and of u8 by the integer
-// form, with scratch memory of this size for `rows` input rows. Returns false, without side
-// effects, if they do not support the plan or the image.
-bool gf_smooth_columns(const gf_smooth_job &job);
-bool gf_smooth_stages(const gf_smooth_job &job);
-size_t gf_smooth_both_bytes(const gf_plan *plan, uint64_t rows);
-bool gf_smooth_both(const gf_smooth_job &job, void *scratch);
+// form. The latter two accept job.queue == nullptr, to only test whether they support the plan.
+gf_smooth_kernel gf_smooth_columns, gf_smooth_stages, gf_smooth_both;
 
 // ---- stages -------------------------------------------------------------------------------------
 

@@ -124,6 +124,6 @@ bool gf_smooth_stages(const gf_smooth_job &job) {
         gf_type_of{format->type}, gf_channels{format->channels}, gf_number<1, 3>{plan->radius},
         gf_flag{real || plan->inner_factor != 1});
     if (queued && job.queue)
-        gf_both_border(job, nullptr);
+        gf_both_border(job);
     return queued;
 }

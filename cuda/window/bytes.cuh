@@ -19,9 +19,7 @@
 //                           bytes 1 and 2 of a sum along x plus 128, else bytes 0 and 1
 //     START                 added to the sums along y. WIDE: 128, to the sums along x and, times
 //                           2^16, to those along y
-//     TIES                  whether results may be near-ties, which the block records
-//     word(args, s, ties)   4 adjacent results of sums along y. Moves ties by one bit to the left,
-//                           and adds 1 to the bytes of near-ties
+//     word(args, s, ties)   4 adjacent results of sums along y. Of near-ties, see window_tile
 #ifndef GF_BYTES_CUH
 #define GF_BYTES_CUH
 
@@ -42,19 +40,20 @@ template <int KX, int KB> struct gf_bytes_policy {
     static constexpr int MIN_STEPS = 6;          // of 16 output rows per block
 };
 
-// Lists of near-ties, one per block, with max entries each: row of the strip * row_bytes + byte. A
-// block may count more than max.
-struct gf_bytes_ties {
-    uint64_t *at;
-    uint32_t *counts;
-    uint32_t max;
+// Taps by distance, from -GF_BYTES_RADIUS.
+struct gf_bytes_window {
+    int radius[2];
+    uint16_t taps[2][2 * GF_BYTES_RADIUS + 1];
 };
 
-struct gf_bytes_args : gf_march {
-    gf_bytes_ties ties;
-    int radius[2];
-    uint16_t taps[2][2 * GF_BYTES_RADIUS + 1]; // by distance, from -GF_BYTES_RADIUS
-};
+struct gf_bytes_args : gf_march, gf_bytes_window {};
+
+// Return the tap at a distance, of samples that are `step` apart.
+GF_BOTH uint32_t gf_bytes_tap(const gf_bytes_window &a, int axis, int step, int distance) {
+    const int k = distance / step;
+    const bool one = k * step == distance && k <= a.radius[axis] && -k <= a.radius[axis];
+    return one ? a.taps[axis][k + GF_BYTES_RADIUS] : 0;
+}
 
 // ---- products -----------------------------------------------------------------------------------
 
@@ -100,13 +99,6 @@ GF_DEVICE void gf_bytes_product(uint32_t (&sum)[4], const uint32_t (&from)[4],
 // The taps of a lane: of two rows of a Toeplitz matrix, 4 adjacent bytes per block of 16.
 template <int BLOCKS> struct gf_bytes_taps { uint32_t high[BLOCKS][2], low[BLOCKS][2]; };
 
-// Return the tap at a distance, in bytes along x or in rows along y.
-GF_DEVICE uint32_t gf_bytes_tap(const gf_bytes_args &a, int axis, int distance) {
-    const int step = axis ? 1 : a.in.channels, k = distance / step;
-    const bool one = k * step == distance && k <= a.radius[axis] && -k <= a.radius[axis];
-    return one ? a.taps[axis][k + GF_BYTES_RADIUS] : 0;
-}
-
 // at(block, half, byte): distance from output to input.
 template <int BLOCKS, typename At>
 GF_DEVICE void gf_bytes_set_taps(const uint16_t *table, gf_bytes_taps<BLOCKS> *taps, At at) {
@@ -137,31 +129,27 @@ template <int KX, int KB> struct gf_bytes_shared {
     // Values of the blocks of rows before the newest one: of a lane, its four words of a group.
     uint32_t values[Policy::WARPS][KB - 1][Policy::GROUPS][4][32];
     uint16_t taps[2][256]; // by distance, from -128
-    uint32_t ties;         // near-ties found
     gf_window_tile<Shape> tile;
 };
 
-// Compute the pass along x of 16 rows for a group of 16 columns. b: the blocks of both halves of
-// the rows. half: 128. value: [first or last 8 columns][high or low bytes].
-template <bool WIDE, int KX, int N>
-GF_DEVICE void gf_bytes_along_x(const gf_bytes_taps<KX> &taps, const uint32_t (&half)[4],
-                                const uint32_t (&b)[2][N], int group, uint32_t (&value)[2][2]) {
+// Compute 16 columns x 8 rows of sums along x. half: 128. product(to, from, high): add the product
+// with the high or the low bytes of the taps.
+template <bool WIDE, typename Product>
+GF_DEVICE void gf_bytes_along_x(const uint32_t (&half)[4], uint32_t (&sum)[4], Product product) {
     const uint32_t zero[4] = {};
-    uint32_t sum[2][4];
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const auto get = [&](int k) { return b[h][group + k]; };
-        if constexpr (!WIDE) {
-            gf_bytes_product(sum[h], zero, taps.low, get);
-            continue;
-        }
-        uint32_t high[4];
-        gf_bytes_product(high, zero, taps.high, get);
-        gf_bytes_product(sum[h], half, taps.low, get);
+    product(sum, WIDE ? half : zero, false);
+    if constexpr (WIDE) {
+        uint32_t top[4];
+        product(top, zero, true);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            sum[h][i] += high[i] * 256;
+            sum[i] += top[i] * 256;
     }
+}
+
+// Convert the sums along x of 16 rows. value: [first or last 8 columns][high or low bytes].
+template <bool WIDE>
+GF_DEVICE void gf_bytes_between(const uint32_t (&sum)[2][4], uint32_t (&value)[2][2]) {
     constexpr uint32_t BYTES = WIDE ? 0x6251 : 0x5140;
 #pragma unroll
     for (int c = 0; c < 2; c++) {
@@ -172,27 +160,24 @@ GF_DEVICE void gf_bytes_along_x(const gf_bytes_taps<KX> &taps, const uint32_t (&
     }
 }
 
-// Compute the pass along y of 16 rows x 8 columns. value(block, plane): of 16 rows, the oldest
-// first. start: of the sums; WIDE: 128.
-template <bool WIDE, int KB, typename Value>
-GF_DEVICE void gf_bytes_along_y(const gf_bytes_taps<KB> &taps, const uint32_t (&start)[4],
-                                Value value, uint32_t (&sum)[4]) {
+// Compute 16 rows x 8 columns of sums along y. start: of the sums; WIDE: 128. product(to, from,
+// high, plane): as along x, of the high (0) or the low (1) bytes of the values.
+template <bool WIDE, typename Product>
+GF_DEVICE void gf_bytes_along_y(const uint32_t (&start)[4], uint32_t (&sum)[4], Product product) {
     const uint32_t zero[4] = {};
-    const auto high = [&](int k) { return value(k, 0); };
-    const auto low = [&](int k) { return value(k, 1); };
     uint32_t middle[4], top[4];
     if constexpr (!WIDE) {
-        gf_bytes_product(top, zero, taps.low, high);
-        gf_bytes_product(sum, start, taps.low, low);
+        product(top, zero, false, 0);
+        product(sum, start, false, 1);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             sum[i] += top[i] * 256;
         return;
     }
-    gf_bytes_product(top, start, taps.high, high);
-    gf_bytes_product(middle, zero, taps.low, high);
-    gf_bytes_product(middle, middle, taps.high, low);
-    gf_bytes_product(sum, zero, taps.low, low);
+    product(top, start, true, 0);
+    product(middle, zero, false, 0);
+    product(middle, middle, true, 1);
+    product(sum, zero, false, 1);
 #pragma unroll
     for (int i = 0; i < 4; i++)
         sum[i] = top[i] * 65536 + (middle[i] * 256 + sum[i]);
@@ -219,13 +204,12 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
     __device__ __forceinline__ void open(const Args &a, Shared *shared) {
         const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
         for (int i = threadIdx.x; i < 512; i += Policy::THREADS)
-            shared->taps[i / 256][i % 256] =
-                static_cast<uint16_t>(gf_bytes_tap(a, i / 256, i % 256 - 128));
+            shared->taps[i / 256][i % 256] = static_cast<uint16_t>(
+                gf_bytes_tap(a, i / 256, i / 256 ? 1 : a.in.channels, i % 256 - 128));
         // The products need four consecutive registers. If the compiler could prove that all are
         // equal, it would copy one register for each product.
         if (threadIdx.x < 4)
             reinterpret_cast<uint32_t *>(shared->out[0])[threadIdx.x] = Filter::START;
-        shared->ties = 0;
         __syncthreads();
         for (int i = 0; i < 4; i++)
             start[i] = reinterpret_cast<const volatile uint32_t *>(shared->out[0])[i];
@@ -235,26 +219,6 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
         gf_bytes_set_taps(shared->taps[1], &along_y, [&](int block, int h, int i) {
             return 16 * block + i / 2 * 8 + 2 * t + i % 2 - a.radius[1] - (g + 8 * h);
         });
-    }
-
-    // Record the near-ties of a step from row y0 that are in the strip.
-    __device__ __forceinline__ static void record(const Args &a, Shared *shared, uint32_t ties,
-                                                  int64_t y0, int64_t begin) {
-        if (ties == 0)
-            return;
-        const int64_t y = y0 + threadIdx.x % 32 / 4, i = begin + threadIdx.x % 4 * 4;
-        const int64_t below = a.end - y, right = a.in.row_bytes - i;
-        const int64_t first = (y - a.first) * a.in.row_bytes + i;
-        uint64_t *list = a.ties.at + static_cast<uint64_t>(blockIdx.x) * a.ties.max;
-        for (; ties != 0; ties &= ties - 1) {
-            const int bit = __ffs(static_cast<int>(ties)) - 1, word = 2 * GROUPS - 1 - bit % 8;
-            const int dy = word % 2 * 8, di = word / 2 * 16 + bit / 8;
-            if (dy >= below || di >= right)
-                continue;
-            const uint32_t n = atomicAdd(&shared->ties, 1);
-            if (n < a.ties.max)
-                list[n] = static_cast<uint64_t>(first + dy * a.in.row_bytes + di);
-        }
     }
 
     // Compute output rows [y0, stop) of the tile that begins at byte `left`.
@@ -288,10 +252,19 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
             uint32_t b[2][N];
             gf_load_blocks(b[0], read);
             gf_load_blocks(b[1], read + 8 * Shared::STRIDE * 16);
-            uint32_t newest[GROUPS][2][2], ties = 0; // a bit per word of results in each byte
+            uint32_t newest[GROUPS][2][2];
 #pragma unroll
-            for (int m = 0; m < GROUPS; m++)
-                gf_bytes_along_x<Filter::WIDE>(along_x, start, b, m, newest[m]);
+            for (int m = 0; m < GROUPS; m++) {
+                uint32_t sum[2][4];
+#pragma unroll
+                for (int h = 0; h < 2; h++)
+                    gf_bytes_along_x<Filter::WIDE>(
+                        start, sum[h], [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool high) {
+                            gf_bytes_product(to, from, high ? along_x.high : along_x.low,
+                                             [&](int k) { return b[h][m + k]; });
+                        });
+                gf_bytes_between<Filter::WIDE>(sum, newest[m]);
+            }
 #pragma unroll
             for (int m = 0; m < GROUPS; m++) {
                 uint32_t value[KB][4], sum[2][4];
@@ -306,13 +279,16 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
 #pragma unroll
                 for (int c = 0; c < 2; c++)
                     gf_bytes_along_y<Filter::WIDE>(
-                        along_y, start, [&](int k, int plane) { return value[k][2 * c + plane]; },
-                        sum[c]);
+                        start, sum[c],
+                        [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool high, int plane) {
+                            gf_bytes_product(to, from, high ? along_y.high : along_y.low,
+                                             [&](int k) { return value[k][2 * c + plane]; });
+                        });
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     const uint32_t s[4] = {sum[0][2 * h], sum[0][2 * h + 1], sum[1][2 * h],
                                            sum[1][2 * h + 1]};
-                    to_out[(8 * h * OUT + m) * 4] = Filter::word(a, s, &ties);
+                    to_out[(8 * h * OUT + m) * 4] = Filter::word(a, s, nullptr);
                 }
             }
             oldest = oldest + 2 == KB ? 0 : oldest + 1;
@@ -331,8 +307,6 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
             }
             to += 16 * a.out_stride;
             __syncwarp();
-            if constexpr (Filter::TIES)
-                record(a, shared, ties, y0 + done, begin);
         }
         __pipeline_wait_prior(0);
     }
@@ -356,17 +330,10 @@ __global__ void __launch_bounds__(gf_bytes_policy<KX, KB>::THREADS, gf_bytes_pol
     gf_bytes_block<KX, KB, Filter> block;
     block.open(a, shared);
     gf_wait_for_stream();
-    if constexpr (Filter::TIES)
-        gf_let_next_start();
     gf_march_each(a, blockIdx.x, gf_bytes_policy<KX, KB>::UNITS,
                   [&](int64_t left, int64_t first, int64_t stop) {
                       block.run(a, shared, left, first, stop);
                   });
-    if constexpr (Filter::TIES) {
-        __syncthreads();
-        if (threadIdx.x == 0)
-            a.ties.counts[blockIdx.x] = shared->ties;
-    }
 }
 
 // Queue window_bytes. Returns false if the device does not support it; no queue: only test this.

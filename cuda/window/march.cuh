@@ -58,19 +58,22 @@ static inline void gf_shares_set(gf_shares *a, uint64_t units, uint64_t tile_uni
 
 // ---- tiles of bytes -----------------------------------------------------------------------------
 
-struct gf_march : gf_shares {
+// The strip of a kernel of bytes.
+struct gf_bytes_image {
     gf_window_source in;
     unsigned char *out; // output row 0
     size_t out_stride;
     int64_t first; // row of the image
     int64_t end;   // row of the image after the last output row
-    int64_t last;  // first byte of the last tile
     uint32_t own;  // mask of the bytes of a word that are not alpha
 };
 
-// Set the arguments for u8. units: of 16 bytes per tile.
-static inline void gf_march_set(gf_march *a, const gf_plan *plan, const gf_strip *strip,
-                                gf_edge edge, int units) {
+struct gf_march : gf_shares, gf_bytes_image {
+    int64_t last; // first byte of the last tile
+};
+
+static inline void gf_bytes_image_set(gf_bytes_image *a, const gf_plan *plan, const gf_strip *strip,
+                                      gf_edge edge) {
     const gf_rows *out = &strip->out;
     a->in = gf_window_source_of(plan, strip, edge);
     a->out = out->data;
@@ -79,8 +82,6 @@ static inline void gf_march_set(gf_march *a, const gf_plan *plan, const gf_strip
     a->end = static_cast<int64_t>(out->y0 + out->rows);
     const bool alpha = gf_has_alpha(&plan->in);
     a->own = !alpha ? ~0u : a->in.channels == 2 ? 0x00ff00ffu : 0x00ffffffu;
-    const int64_t tile = 16 * units;
-    a->last = a->in.row_bytes > tile ? (a->in.row_bytes - tile + 15) / 16 * 16 : 0;
 }
 
 // Call run(left, first, stop) for the share of a block of each tile: rows [first, stop) of the tile
@@ -196,10 +197,12 @@ static bool gf_march_launch(Args *a, const gf_plan *plan, const gf_strip *strip,
         return false;
     if (!queue)
         return true;
-    gf_march_set(a, plan, strip, edge, Policy::UNITS);
+    gf_bytes_image_set(a, plan, strip, edge);
+    const int64_t tile = 16 * Policy::UNITS, row_bytes = a->in.row_bytes;
+    a->last = row_bytes > tile ? (row_bytes - tile + 15) / 16 * 16 : 0;
     const uint64_t wave = static_cast<uint64_t>(gf_sm_count()) * Policy::BLOCKS;
-    gf_shares_set<Policy::MIN_STEPS>(a, static_cast<uint64_t>(a->in.row_bytes), 16 * Policy::UNITS,
-                                     strip->out.rows, 16, wave);
+    gf_shares_set<Policy::MIN_STEPS>(a, static_cast<uint64_t>(row_bytes), tile, strip->out.rows, 16,
+                                     wave);
     gf_launch_kernel(KERNEL, dim3(a->blocks), Policy::THREADS, shared, queue, *a);
     return true;
 }

@@ -1,0 +1,385 @@
+// Weighted sums of bytes along both axes on tensor cores in short blocks: window_tile, for windows
+// of up to 9 rows and 16 bytes on each side. The products are those of window_bytes. A block is one
+// warp and computes one tile; it needs no barriers, and other blocks load while it computes.
+#ifndef GF_TILE_CUH
+#define GF_TILE_CUH
+
+#include "cuda/window/bytes.cuh"
+
+// Tuning constants of window_tile.
+struct gf_tile_policy {
+    static constexpr int BLOCKS = 14; // resident per SM
+    static constexpr int MAX_RADIUS = 4, LOADED_ROWS = 48, ROWS = LOADED_ROWS - 2 * MAX_RADIUS;
+    static constexpr int GROUPS = 8, BYTES = 16 * GROUPS; // of a row of the tile
+    static constexpr int UNITS = GROUPS + 2;              // of 16 bytes, with one on each side
+    static constexpr int MAX_TIES = 64;                   // of a tile; more: all are recomputed
+};
+
+struct gf_tile_args : gf_bytes_image {
+    int64_t last; // row of the image after the last one in memory
+    int radius[2];
+    unsigned tile_rows, tiles_per_row;
+    gf_divider inner; // divides by tiles_per_row - 2
+    // The compiler would copy registers that it knows to be equal for each product.
+    alignas(16) uint32_t start[4];
+    uint32_t zero[2];
+    uint32_t x[2][64]; // [low, high][32 + d]: taps at distances d to d + 3, in bytes
+    uint32_t y[2][32]; // [16 + r]: taps of rows r, r + 1, r + 8, r + 9 from the first one
+};
+
+struct gf_tile_shared {
+    typedef gf_tile_policy Policy;
+    // Odd strides: the 8 rows of a matrix are in different banks.
+    uint4 in[Policy::LOADED_ROWS][Policy::UNITS | 1];
+    uint4 out[Policy::ROWS][Policy::GROUPS | 1];
+    uint32_t found[Policy::GROUPS][32]; // near-ties of a lane; see gf_tile_list
+    int ties;                           // their number
+    uint16_t list[Policy::MAX_TIES];    // row * BYTES + byte
+};
+
+// The position of a tile.
+struct gf_tile {
+    int64_t y, left; // first row of the image, first byte of a row
+    int rows;        // of the output, at most ROWS
+};
+
+// Find the tile of a block. Those at the edges take longest: they come first, from the bottom.
+GF_DEVICE gf_tile gf_tile_find(const gf_tile_args &a) {
+    typedef gf_tile_policy P;
+    const unsigned w = a.tiles_per_row, h = a.tile_rows, sides = w > 1 ? 2 : 1;
+    const unsigned ends = 2 * w, edges = ends + sides * (h - 2); // h may be 1: then all are ends
+    unsigned n = blockIdx.x, x, y;
+    if (n < ends) {
+        y = n < w ? h - 1 : 0;
+        x = n < w ? n : n - w;
+    } else if (n < edges) {
+        n -= ends;
+        y = 1 + n / sides;
+        x = n % sides * (w - 1);
+    } else {
+        n -= edges;
+        y = w > 3 ? gf_divide(n, a.inner) : n;
+        x = 1 + n - y * (w - 2);
+        y++;
+    }
+    const int64_t top = a.first + static_cast<int64_t>(y) * P::ROWS;
+    return {top, static_cast<int64_t>(x) * P::BYTES,
+            static_cast<int>(min(a.end - top, static_cast<int64_t>(P::ROWS)))};
+}
+
+// Start to load a tile near the top or the bottom: rows outside the image are those whose values
+// they have. Not inlined: rare.
+static __device__ __noinline__ void gf_tile_load_edge(const gf_tile_args &a, gf_tile tile,
+                                                      gf_tile_shared *shared) {
+    typedef gf_tile_policy P;
+    const int64_t bottom = tile.y + tile.rows - 1 + a.radius[1];
+    const int lane = threadIdx.x, at = 16 * (lane - 1);
+    const bool inside = lane < P::UNITS && tile.left + at >= 0 && tile.left + at < a.in.row_bytes;
+    for (int r = 0; r < P::LOADED_ROWS; r += 32) {
+        // Each lane finds a row.
+        const unsigned char *own =
+            gf_window_row(a.in, min(tile.y - a.radius[1] + r + lane, bottom));
+#pragma unroll 4
+        for (int k = 0; k < min(32, P::LOADED_ROWS - r); k++) {
+            const unsigned char *row = reinterpret_cast<const unsigned char *>(
+                __shfl_sync(~0u, reinterpret_cast<unsigned long long>(own), k));
+            uint4 *to = &shared->in[r + k][lane < P::UNITS ? lane : 0];
+            gf_copy_async(to, row + tile.left + at, inside && row);
+            if (!row && lane < P::UNITS)
+                for (int j = 0; j < 16; j++)
+                    reinterpret_cast<uint8_t *>(to)[j] = static_cast<uint8_t>(a.in.edge.value);
+        }
+    }
+}
+
+// Fill in the samples before and after the rows of a tile, which has arrived. Not inlined: rare.
+static __device__ __noinline__ void gf_tile_finish_edge(const gf_tile_args &a, gf_tile tile,
+                                                        gf_tile_shared *shared) {
+    typedef gf_tile_policy P;
+    constexpr int SIZE = 16 * P::UNITS;
+    const int c = a.in.channels, reach = a.radius[0] * c, lane = threadIdx.x;
+    // A lane finds a sample, of 16 before a row or 16 after it, and its place in the tile.
+    const int k = lane - 16, q = (k + 16 * c) / c - 16; // rounded down
+    const int64_t end = lane < 16 ? 0 : a.in.width, left = tile.left - 16;
+    const int64_t x = gf_edge_index(a.in.edge.mode, end + q, a.in.width);
+    const int64_t place = end * c + k - left, from = x < 0 ? -1 : x * c + k - q * c - left;
+    const int to = static_cast<int>(place < SIZE ? place : -1);
+    const int at = static_cast<int>(from < SIZE ? from : -1);
+    uint32_t needed = __ballot_sync(~0u, to >= 0 && (lane < 16 ? -k <= reach : k < reach));
+#pragma unroll 1
+    for (; needed != 0; needed &= needed - 1) {
+        const int which = __ffs(static_cast<int>(needed)) - 1;
+        const int put = __shfl_sync(~0u, to, which), get = __shfl_sync(~0u, at, which);
+        for (int r = lane; r < P::LOADED_ROWS; r += 32) {
+            uint8_t *row = reinterpret_cast<uint8_t *>(shared->in[r]);
+            row[put] = get >= 0 ? row[get] : static_cast<uint8_t>(a.in.edge.value);
+        }
+    }
+}
+
+// Start to load a tile. Returns whether a part of it is before or after the rows.
+GF_DEVICE bool gf_tile_load(const gf_tile_args &a, gf_tile tile, gf_tile_shared *shared) {
+    typedef gf_tile_policy P;
+    constexpr int EACH = 32 / P::GROUPS; // rows per copy of the warp
+    const int lane = threadIdx.x, first = lane / P::GROUPS, u = lane % P::GROUPS;
+    const int64_t top = tile.y - a.radius[1], stride = static_cast<int64_t>(a.in.stride);
+    const int64_t rest = a.in.row_bytes - tile.left, row = top - a.in.first;
+    const bool left = tile.left > 0, right = rest > P::BYTES, inside = 16 * u < rest;
+    if (top < a.in.first || top + P::LOADED_ROWS > a.last) {
+        gf_tile_load_edge(a, tile, shared);
+    } else {
+        const unsigned char *corner = a.in.in + tile.left;
+        const unsigned char *from = corner + (row + first) * stride + 16 * u;
+        const unsigned char *side = corner + (row + lane) * stride;
+#pragma unroll
+        for (int r = 0; r < P::LOADED_ROWS; r += EACH, from += EACH * stride)
+            gf_copy_async(&shared->in[first + r][1 + u], from, inside);
+#pragma unroll
+        for (int r = 0; r < P::LOADED_ROWS; r += 32, side += 32 * stride)
+            if (r + lane < P::LOADED_ROWS) {
+                gf_copy_async(&shared->in[r + lane][0], side - 16, left);
+                gf_copy_async(&shared->in[r + lane][1 + P::GROUPS], side + P::BYTES, right);
+            }
+    }
+    return !left || rest < P::BYTES + 16;
+}
+
+// The taps of a lane, in the registers of each product: along x of an even group of columns, and of
+// an odd one, whose pairs of units are the same; along y of 16 rows from 32, and of the last 8.
+struct gf_tile_taps {
+    uint32_t even[3][2], odd[3][2], both[2][2], last[2];
+
+    __device__ __forceinline__ gf_tile_taps(const uint32_t (&x)[64], const uint32_t (&y)[32],
+                                            uint32_t zero) {
+        const int lane = threadIdx.x, g = lane / 4, t = lane % 4;
+        const uint32_t low = x[lane], high = x[32 + lane], rows = y[lane];
+#pragma unroll
+        for (int block = 0; block < 3; block++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const int d = 16 + 16 * block + 4 * t - (g / 2 * 4 + g % 2 + 2 * h);
+                const uint32_t p = __shfl_sync(~0u, low, d), q = __shfl_sync(~0u, high, d);
+                even[block][h] = d < 32 ? p : q;
+                odd[block][h] = even[block][h] ^ zero;
+            }
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            both[0][h] = __shfl_sync(~0u, rows, 16 + 2 * t - g - 8 * h);
+            last[h] = both[0][h] ^ zero;
+        }
+        both[1][0] = zero;
+        both[1][1] = __shfl_sync(~0u, rows, 24 + 2 * t - g);
+#pragma unroll
+        for (int block = 0; block < 3; block++)
+            asm volatile("" : "+r"(even[block][0]), "+r"(even[block][1])); // before the wait
+    }
+};
+
+// List the near-ties of the warp. groups: a bit for each group of columns in which the lane has
+// found some. A word of `found` has a bit in each byte for each word of results, from the last row.
+GF_DEVICE void gf_tile_list(gf_tile_shared *shared, uint32_t groups) {
+    typedef gf_tile_policy P;
+    const int g = threadIdx.x / 4, t = threadIdx.x % 4;
+#pragma unroll 1
+    for (; groups != 0; groups &= groups - 1) {
+        const int m = __ffs(static_cast<int>(groups)) - 1;
+        uint32_t ties = shared->found[m][threadIdx.x];
+#pragma unroll 1
+        do {
+            const int bit = __ffs(static_cast<int>(ties)) - 1, n = atomicAdd(&shared->ties, 1);
+            const int row = g + P::ROWS - 8 - bit % 8 * 8, byte = 16 * m + 4 * t + bit / 8;
+            if (n < P::MAX_TIES)
+                shared->list[n] = static_cast<uint16_t>(row * P::BYTES + byte);
+            ties &= ties - 1;
+        } while (ties != 0);
+    }
+    __syncwarp();
+}
+
+// Store a tile whose rows are not all stored, or that has alpha, which is that of the input. Not
+// inlined: rare. Incomplete units are stored as bytes.
+static __device__ __noinline__ void gf_tile_store_edge(const gf_tile_args &a, gf_tile tile,
+                                                       const gf_tile_shared &shared) {
+    typedef gf_tile_policy P;
+    const uint32_t own = a.own;
+    unsigned char *corner =
+        a.out + (tile.y - a.first) * static_cast<int64_t>(a.out_stride) + tile.left;
+#pragma unroll 2
+    for (int k = threadIdx.x; k < tile.rows * P::GROUPS; k += 32) {
+        const int r = k / P::GROUPS, u = k % P::GROUPS;
+        const int64_t rest = a.in.row_bytes - tile.left - 16 * u;
+        const uint4 v = shared.out[r][u], in = shared.in[r + a.radius[1]][u + 1];
+        const uint4 both = make_uint4((v.x & own) | (in.x & ~own), (v.y & own) | (in.y & ~own),
+                                      (v.z & own) | (in.z & ~own), (v.w & own) | (in.w & ~own));
+        unsigned char *to = corner + r * static_cast<int64_t>(a.out_stride) + 16 * u;
+        if (rest >= 16)
+            *reinterpret_cast<uint4 *>(to) = both;
+        else
+            for (int i = 0; i < rest; i++)
+                to[i] = static_cast<unsigned char>(gf_word(both, i / 4) >> i % 4 * 8);
+    }
+}
+
+GF_DEVICE void gf_tile_store(const gf_tile_args &a, gf_tile tile, const gf_tile_shared &shared) {
+    typedef gf_tile_policy P;
+    constexpr int EACH = 32 / P::GROUPS;
+    if (tile.rows < P::ROWS || tile.left + P::BYTES > a.in.row_bytes || a.own != ~0u)
+        return gf_tile_store_edge(a, tile, shared);
+    const int u = threadIdx.x % P::GROUPS, first = threadIdx.x / P::GROUPS;
+    const int64_t stride = static_cast<int64_t>(a.out_stride);
+    unsigned char *to = a.out + (tile.y - a.first + first) * stride + tile.left + 16 * u;
+    uint4 v[P::ROWS / EACH];
+#pragma unroll
+    for (int i = 0; i < P::ROWS / EACH; i++)
+        v[i] = shared.out[first + EACH * i][u];
+#pragma unroll
+    for (int i = 0; i < P::ROWS / EACH; i++, to += EACH * stride)
+        *reinterpret_cast<uint4 *>(to) = v[i];
+}
+
+// Compute weighted sums along both axes.
+// Filter: as of window_bytes, and
+//
+//     TIES                      whether near-ties are recorded
+//     finish(a, tile, shared)   if TIES: complete the results in shared->out
+//
+// Grid: one block per tile of 40 rows and 128 bytes. Block: one warp. Copies 48 rows with 16 more
+// bytes on each side into shared memory, waits for them once, and computes 16 columns at a time.
+// Reads each sample 1.5 times, from beyond the L2 cache about once, and writes it once; all
+// accesses are coalesced. About 8 instructions per result, 12 if WIDE. Tail: bytes of incomplete
+// units and rows after the last one are not stored. Shared memory: 15 KB. Registers: 128 (sm_90).
+template <typename Filter>
+__global__ void __launch_bounds__(32, gf_tile_policy::BLOCKS)
+    window_tile(const __grid_constant__ typename Filter::Args a) {
+    typedef gf_tile_policy P;
+    constexpr bool WIDE = Filter::WIDE;
+    constexpr int PARTS = P::LOADED_ROWS / 16, UNROLL = 4;
+    __shared__ gf_tile_shared shared;
+    const int lane = threadIdx.x, g = lane / 4, t = lane % 4;
+    const gf_tile tile = gf_tile_find(a);
+    if (lane == 0)
+        shared.ties = 0;
+    gf_wait_for_stream();
+    const bool edge = gf_tile_load(a, tile, &shared);
+    __pipeline_commit();
+    const gf_tile_taps low(a.x[0], a.y[0], a.zero[0]), high(a.x[1], a.y[1], a.zero[1]);
+    const uint32_t start[4] = {a.start[0], a.start[1], a.start[2], a.start[3]};
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    if (edge) {
+        gf_tile_finish_edge(a, tile, &shared);
+        __syncwarp();
+    }
+    // Pairs of units: matrix lane / 8 of a load is unit lane / 8 % 2 of 8 rows lane / 16.
+    const uint32_t at = static_cast<uint32_t>(
+        __cvta_generic_to_shared(&shared.in[lane / 16 * 8 + lane % 8][lane / 8 % 2]));
+    uint32_t b[2][PARTS][4]; // [pair][16 rows][8 rows, unit]
+    const auto load = [&](uint32_t(&to)[PARTS][4], int pair) {
+#pragma unroll
+        for (int n = 0; n < PARTS; n++)
+            gf_load_blocks(to[n], at + 16 * n * sizeof(shared.in[0]) + 32 * pair);
+    };
+    load(b[0], 0);
+    uint32_t groups = 0; // with near-ties
+#pragma unroll UNROLL
+    for (int m = 0; m < P::GROUPS; m++) {
+        const auto &now = b[m / 2 % 2];
+        auto &next = b[(m / 2 + 1) % 2];
+        if (m % 2 == 0)
+            load(next, m / 2 + 1);
+        uint32_t value[PARTS][2][2]; // of 16 rows; see gf_bytes_between
+#pragma unroll
+        for (int n = 0; n < PARTS; n++) {
+            uint32_t sum[2][4];
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                gf_bytes_along_x<WIDE>(
+                    start, sum[h], [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool top) {
+                        const gf_tile_taps &k = top ? high : low;
+                        const uint32_t *p = now[n] + 2 * h, *q = next[n] + 2 * h;
+                        if (m % 2 == 0) {
+                            gf_bytes_multiply(to, from, k.even[0], k.even[1], p[0], p[1]);
+                            gf_bytes_multiply(to, to, k.even[2], q[0]);
+                        } else {
+                            gf_bytes_multiply(to, from, k.odd[1], k.odd[2], q[0], q[1]);
+                            gf_bytes_multiply(to, to, k.odd[0], p[1]);
+                        }
+                    });
+            gf_bytes_between<WIDE>(sum, value[n]);
+        }
+        uint32_t ties = 0;
+#pragma unroll
+        for (int n = 0; n < PARTS; n++) {
+            uint32_t sum[2][4];
+#pragma unroll
+            for (int c = 0; c < 2; c++)
+                gf_bytes_along_y<WIDE>(
+                    start, sum[c],
+                    [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool top, int plane) {
+                        const gf_tile_taps &k = top ? high : low;
+                        if (n + 1 < PARTS)
+                            gf_bytes_multiply(to, from, k.both[0], k.both[1], value[n][c][plane],
+                                              value[n + 1][c][plane]);
+                        else
+                            gf_bytes_multiply(to, from, k.last, value[n][c][plane]);
+                    });
+#pragma unroll
+            for (int h = 0; h < 2 - n / (PARTS - 1); h++) {
+                const uint32_t s[4] = {sum[0][2 * h], sum[0][2 * h + 1], sum[1][2 * h],
+                                       sum[1][2 * h + 1]};
+                reinterpret_cast<uint32_t *>(&shared.out[16 * n + 8 * h + g][m])[t] =
+                    Filter::word(a, s, &ties);
+            }
+        }
+        if constexpr (Filter::TIES)
+            if ((shared.found[m][lane] = ties & a.own) != 0)
+                groups |= 1u << m;
+    }
+    __syncwarp();
+    if constexpr (Filter::TIES) {
+        gf_tile_list(&shared, groups);
+        Filter::finish(a, tile, &shared);
+        __syncwarp();
+    }
+    gf_tile_store(a, tile, shared);
+}
+
+// Queue window_tile. Returns false if the device does not support it; no queue: only test this. The
+// radius along y is at most MAX_RADIUS, and that along x at most 16 bytes.
+template <typename Filter>
+static bool gf_tile_launch(typename Filter::Args *a, const gf_bytes_window &window,
+                           const gf_plan *plan, const gf_strip *strip, gf_edge edge,
+                           gf_queue *queue) {
+    typedef gf_tile_policy P;
+    if (gf_code_version(reinterpret_cast<const void *>(window_tile<Filter>)) < 80)
+        return false;
+    if (!queue)
+        return true;
+    gf_bytes_image_set(a, plan, strip, edge);
+    const uint64_t tiles = gf_divide_up(gf_row_bytes(&plan->in), P::BYTES);
+    const uint64_t tile_rows = gf_divide_up(strip->out.rows, P::ROWS);
+    a->last = a->in.first + static_cast<int64_t>(strip->in[0].rows);
+    a->tile_rows = static_cast<unsigned>(tile_rows);
+    a->tiles_per_row = static_cast<unsigned>(tiles);
+    a->inner = gf_divider_of(tiles > 2 ? tiles - 2 : 1);
+    for (int axis = 0; axis < 2; axis++)
+        a->radius[axis] = window.radius[axis];
+    for (uint32_t &start : a->start)
+        start = Filter::START;
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < 64; i++) {
+            const uint32_t tap = gf_bytes_tap(window, 0, a->in.channels, i - 32 + k);
+            a->x[0][i] |= tap % 256 << 8 * k, a->x[1][i] |= tap / 256 << 8 * k;
+        }
+        for (int i = 0; i < 32; i++) {
+            const int row = i - 16 + k / 2 * 8 + k % 2;
+            const uint32_t tap = gf_bytes_tap(window, 1, 1, row - window.radius[1]);
+            a->y[0][i] |= tap % 256 << 8 * k, a->y[1][i] |= tap / 256 << 8 * k;
+        }
+    }
+    gf_launch_kernel(window_tile<Filter>, static_cast<unsigned>(tiles * tile_rows), 32, 0, queue,
+                     *a);
+    return true;
+}
+
+#endif
