@@ -7,9 +7,9 @@ template <typename Base> struct fixed_args : Base {
     uint32_t factor, half; // of fixed_box: see fixed_box_fits
 };
 
-template <typename Base> struct fixed_gauss {
+template <typename Base, bool FEW> struct fixed_gauss_of {
     typedef fixed_args<Base> Args;
-    static constexpr bool WIDE = true, TIES = false;
+    static constexpr bool WIDE = true, TIES = false, NARROW = FEW;
     static constexpr uint32_t START = 128;
     static __device__ __forceinline__ uint32_t word(const Args &, const uint32_t (&s)[4],
                                                     uint32_t *) {
@@ -17,9 +17,12 @@ template <typename Base> struct fixed_gauss {
     }
 };
 
+template <typename Base> using fixed_gauss = fixed_gauss_of<Base, true>;
+template <typename Base> using fixed_full = fixed_gauss_of<Base, false>;
+
 template <typename Base> struct fixed_box {
     typedef fixed_args<Base> Args;
-    static constexpr bool WIDE = false, TIES = false;
+    static constexpr bool WIDE = false, TIES = false, NARROW = false;
     static constexpr uint32_t START = 0;
     static __device__ __forceinline__ uint32_t word(const Args &a, const uint32_t (&s)[4],
                                                     uint32_t *) {
@@ -59,6 +62,9 @@ static bool fixed_launch(const gf_separable_job &job) {
             return gf_tile_launch<Filter<gf_tile_args>>(&a, window, &plan->head, job.strip,
                                                         plan->edge, job.queue);
         }
+    if constexpr (Filter<gf_bytes_args>::NARROW)
+        if (!gf_bytes_narrow<KX, KB>(window, static_cast<int>(plan->head.in.channels)))
+            return fixed_launch<11, 4, fixed_full>(job);
     auto a = fixed_args_of<gf_bytes_args>(plan);
     static_cast<gf_bytes_window &>(a) = window;
     return gf_bytes_launch<KX, KB, Filter<gf_bytes_args>>(&a, &plan->head, job.strip, plan->edge,

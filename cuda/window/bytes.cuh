@@ -19,6 +19,7 @@
 //                           bytes 1 and 2 of a sum along x plus 128, else bytes 0 and 1
 //     START                 added to the sums along y. WIDE: 128, to the sums along x and, times
 //                           2^16, to those along y
+//     NARROW                whether the plan passes gf_bytes_narrow
 //     word(args, s, ties)   4 adjacent results of sums along y. Of near-ties, see window_tile
 #ifndef GF_BYTES_CUH
 #define GF_BYTES_CUH
@@ -55,6 +56,18 @@ GF_BOTH uint32_t gf_bytes_tap(const gf_bytes_window &a, int axis, int step, int 
     return one ? a.taps[axis][k + GF_BYTES_RADIUS] : 0;
 }
 
+// Test whether the high bytes of all taps that have two are in fewer blocks: without the first and
+// the last one along x, and without the last one of 4 along y.
+template <int KX, int KB> static inline bool gf_bytes_narrow(const gf_bytes_window &a, int step) {
+    int reach[2] = {};
+    for (int axis = 0; axis < 2; axis++)
+        while (reach[axis] < a.radius[axis] &&
+               a.taps[axis][GF_BYTES_RADIUS + reach[axis] + 1] > 255)
+            reach[axis]++;
+    return (KX == 3 || reach[0] * step <= 16 * (KX / 2 - 1)) &&
+           (KB < 4 || a.radius[1] + reach[1] <= 32);
+}
+
 // ---- products -----------------------------------------------------------------------------------
 
 // Compute to = from + taps * bytes, 32 or 16 of them per sum, with saturation.
@@ -83,15 +96,15 @@ GF_DEVICE void gf_bytes_multiply(uint32_t *to, const uint32_t *from, const uint3
 #endif
 }
 
-// Compute sum = from + the product of BLOCKS blocks of 16 taps with get(block).
-template <int BLOCKS, typename Get>
+// Compute sum = from + the product of blocks [FIRST, END) of 16 taps with get(block).
+template <int FIRST, int END, int BLOCKS, typename Get>
 GF_DEVICE void gf_bytes_product(uint32_t (&sum)[4], const uint32_t (&from)[4],
                                 const uint32_t (&taps)[BLOCKS][2], Get get) {
 #pragma unroll
-    for (int k = 0; k + 1 < BLOCKS; k += 2)
-        gf_bytes_multiply(sum, k == 0 ? from : sum, taps[k], taps[k + 1], get(k), get(k + 1));
-    if constexpr (BLOCKS % 2 == 1)
-        gf_bytes_multiply(sum, sum, taps[BLOCKS - 1], get(BLOCKS - 1));
+    for (int k = FIRST; k + 1 < END; k += 2)
+        gf_bytes_multiply(sum, k == FIRST ? from : sum, taps[k], taps[k + 1], get(k), get(k + 1));
+    if constexpr ((END - FIRST) % 2 == 1)
+        gf_bytes_multiply(sum, sum, taps[END - 1], get(END - 1));
 }
 
 // ---- taps ---------------------------------------------------------------------------------------
@@ -197,6 +210,9 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
     typedef gf_bytes_policy<KX, KB> Policy;
     static constexpr int GROUPS = Policy::GROUPS, STAGES = Policy::STAGES;
     static constexpr int N = GROUPS + 2 * Shared::HALO;
+    // Blocks with high bytes of taps: [X, KX - X) and [0, Y). See gf_bytes_narrow.
+    static constexpr int X = Filter::NARROW && KX > 3 ? 1 : 0;
+    static constexpr int Y = Filter::NARROW && KB == 4 ? 3 : KB;
     gf_bytes_taps<KX> along_x;
     gf_bytes_taps<KB> along_y;
     uint32_t start[4]; // of sums
@@ -260,8 +276,11 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
                 for (int h = 0; h < 2; h++)
                     gf_bytes_along_x<Filter::WIDE>(
                         start, sum[h], [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool high) {
-                            gf_bytes_product(to, from, high ? along_x.high : along_x.low,
-                                             [&](int k) { return b[h][m + k]; });
+                            const auto get = [&](int k) { return b[h][m + k]; };
+                            if (high)
+                                gf_bytes_product<X, KX - X>(to, from, along_x.high, get);
+                            else
+                                gf_bytes_product<0, KX>(to, from, along_x.low, get);
                         });
                 gf_bytes_between<Filter::WIDE>(sum, newest[m]);
             }
@@ -281,8 +300,11 @@ template <int KX, int KB, typename Filter> struct gf_bytes_block {
                     gf_bytes_along_y<Filter::WIDE>(
                         start, sum[c],
                         [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool high, int plane) {
-                            gf_bytes_product(to, from, high ? along_y.high : along_y.low,
-                                             [&](int k) { return value[k][2 * c + plane]; });
+                            const auto get = [&](int k) { return value[k][2 * c + plane]; };
+                            if (high)
+                                gf_bytes_product<0, Y>(to, from, along_y.high, get);
+                            else
+                                gf_bytes_product<0, KB>(to, from, along_y.low, get);
                         });
 #pragma unroll
                 for (int h = 0; h < 2; h++) {

@@ -74,6 +74,7 @@ static __device__ __noinline__ void gf_tile_load_edge(const gf_tile_args &a, gf_
     typedef gf_tile_policy P;
     const int64_t bottom = tile.y + tile.rows - 1 + a.radius[1];
     const int lane = threadIdx.x, at = 16 * (lane - 1);
+    const uint32_t fill = 0x01010101u * static_cast<uint8_t>(a.in.edge.value);
     const bool inside = lane < P::UNITS && tile.left + at >= 0 && tile.left + at < a.in.row_bytes;
     for (int r = 0; r < P::LOADED_ROWS; r += 32) {
         // Each lane finds a row.
@@ -86,8 +87,7 @@ static __device__ __noinline__ void gf_tile_load_edge(const gf_tile_args &a, gf_
             uint4 *to = &shared->in[r + k][lane < P::UNITS ? lane : 0];
             gf_copy_async(to, row + tile.left + at, inside && row);
             if (!row && lane < P::UNITS)
-                for (int j = 0; j < 16; j++)
-                    reinterpret_cast<uint8_t *>(to)[j] = static_cast<uint8_t>(a.in.edge.value);
+                *to = make_uint4(fill, fill, fill, fill);
         }
     }
 }
@@ -169,9 +169,6 @@ struct gf_tile_taps {
         }
         both[1][0] = zero;
         both[1][1] = __shfl_sync(~0u, rows, 24 + 2 * t - g);
-#pragma unroll
-        for (int block = 0; block < 3; block++)
-            asm volatile("" : "+r"(even[block][0]), "+r"(even[block][1])); // before the wait
     }
 };
 
