@@ -62,9 +62,12 @@ static bool fixed_launch(const gf_separable_job &job) {
             return gf_tile_launch<Filter<gf_tile_args>>(&a, window, &plan->head, job.strip,
                                                         plan->edge, job.queue);
         }
-    if constexpr (Filter<gf_bytes_args>::NARROW)
+    if constexpr (Filter<gf_bytes_args>::NARROW) {
+        // Sigma 2 of 4 channels, and taps cut off by --truncate.
+        constexpr bool SMALL = KX == 5 && KB == 2;
         if (!gf_bytes_narrow<KX, KB>(window, static_cast<int>(plan->head.in.channels)))
-            return fixed_launch<11, 4, fixed_full>(job);
+            return fixed_launch < SMALL ? 5 : 11, SMALL ? 2 : 4, fixed_full > (job);
+    }
     auto a = fixed_args_of<gf_bytes_args>(plan);
     static_cast<gf_bytes_window &>(a) = window;
     return gf_bytes_launch<KX, KB, Filter<gf_bytes_args>>(&a, &plan->head, job.strip, plan->edge,

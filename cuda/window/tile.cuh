@@ -43,11 +43,12 @@ struct gf_tile {
     int rows;        // of the output, at most ROWS
 };
 
-// Find the tile of a block. Those at the edges take longest: they come first, from the bottom.
+// Find the tile of a block. Those at the edges take longest, so they come first; the others follow
+// in the order of the image.
 GF_DEVICE gf_tile gf_tile_find(const gf_tile_args &a) {
     typedef gf_tile_policy P;
     const unsigned w = a.tiles_per_row, h = a.tile_rows, sides = w > 1 ? 2 : 1;
-    const unsigned ends = 2 * w, edges = ends + sides * (h - 2); // h may be 1: then all are ends
+    const unsigned ends = 2 * w, edges = ends + sides * (h - 2); // not used if h is 1
     unsigned n = blockIdx.x, x, y;
     if (n < ends) {
         y = n < w ? h - 1 : 0;
@@ -193,34 +194,37 @@ GF_DEVICE void gf_tile_list(gf_tile_shared *shared, uint32_t groups) {
     __syncwarp();
 }
 
-// Store a tile whose rows are not all stored, or that has alpha, which is that of the input. Not
-// inlined: rare. Incomplete units are stored as bytes.
+// Return results with the alpha of the input.
+GF_DEVICE uint4 gf_tile_with_alpha(uint4 v, uint4 in, uint32_t own) {
+    return make_uint4((v.x & own) | (in.x & ~own), (v.y & own) | (in.y & ~own),
+                      (v.z & own) | (in.z & ~own), (v.w & own) | (in.w & ~own));
+}
+
+// Store a tile of which not all rows or bytes are stored. Not inlined: rare.
 static __device__ __noinline__ void gf_tile_store_edge(const gf_tile_args &a, gf_tile tile,
                                                        const gf_tile_shared &shared) {
     typedef gf_tile_policy P;
-    const uint32_t own = a.own;
-    unsigned char *corner =
-        a.out + (tile.y - a.first) * static_cast<int64_t>(a.out_stride) + tile.left;
+    const int64_t stride = static_cast<int64_t>(a.out_stride);
+    unsigned char *corner = a.out + (tile.y - a.first) * stride + tile.left;
 #pragma unroll 2
     for (int k = threadIdx.x; k < tile.rows * P::GROUPS; k += 32) {
         const int r = k / P::GROUPS, u = k % P::GROUPS;
         const int64_t rest = a.in.row_bytes - tile.left - 16 * u;
-        const uint4 v = shared.out[r][u], in = shared.in[r + a.radius[1]][u + 1];
-        const uint4 both = make_uint4((v.x & own) | (in.x & ~own), (v.y & own) | (in.y & ~own),
-                                      (v.z & own) | (in.z & ~own), (v.w & own) | (in.w & ~own));
-        unsigned char *to = corner + r * static_cast<int64_t>(a.out_stride) + 16 * u;
+        const uint4 v =
+            gf_tile_with_alpha(shared.out[r][u], shared.in[r + a.radius[1]][u + 1], a.own);
+        unsigned char *to = corner + r * stride + 16 * u;
         if (rest >= 16)
-            *reinterpret_cast<uint4 *>(to) = both;
+            *reinterpret_cast<uint4 *>(to) = v;
         else
             for (int i = 0; i < rest; i++)
-                to[i] = static_cast<unsigned char>(gf_word(both, i / 4) >> i % 4 * 8);
+                to[i] = static_cast<unsigned char>(gf_word(v, i / 4) >> i % 4 * 8);
     }
 }
 
 GF_DEVICE void gf_tile_store(const gf_tile_args &a, gf_tile tile, const gf_tile_shared &shared) {
     typedef gf_tile_policy P;
     constexpr int EACH = 32 / P::GROUPS;
-    if (tile.rows < P::ROWS || tile.left + P::BYTES > a.in.row_bytes || a.own != ~0u)
+    if (tile.rows < P::ROWS || tile.left + P::BYTES > a.in.row_bytes)
         return gf_tile_store_edge(a, tile, shared);
     const int u = threadIdx.x % P::GROUPS, first = threadIdx.x / P::GROUPS;
     const int64_t stride = static_cast<int64_t>(a.out_stride);
@@ -229,6 +233,11 @@ GF_DEVICE void gf_tile_store(const gf_tile_args &a, gf_tile tile, const gf_tile_
 #pragma unroll
     for (int i = 0; i < P::ROWS / EACH; i++)
         v[i] = shared.out[first + EACH * i][u];
+    if (a.own != ~0u)
+#pragma unroll
+        for (int i = 0; i < P::ROWS / EACH; i++)
+            v[i] =
+                gf_tile_with_alpha(v[i], shared.in[first + EACH * i + a.radius[1]][u + 1], a.own);
 #pragma unroll
     for (int i = 0; i < P::ROWS / EACH; i++, to += EACH * stride)
         *reinterpret_cast<uint4 *>(to) = v[i];
