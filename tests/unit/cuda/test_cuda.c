@@ -52,6 +52,15 @@ static const struct {
     {"smooth", "radius=3 keep-brightness", {513, 15013, 2, GF_U16, true}},
     {"smooth", "stages=enhance,blur", {257, 20011, 3, GF_U16, false}},
     {"smooth", "radius=1", {257, 15013, 4, GF_U16, true}},
+    /* u8 windows in several rows and columns of tiles, inside and at the edges. */
+    {"gaussian", "", {1201, 330, 3, GF_U8, false}},
+    {"gaussian", "edge=constant:7", {401, 330, 4, GF_U8, true}},
+    {"gaussian", "sigma=2", {701, 330, 4, GF_U8, true}},
+    {"gaussian", "sigma=5", {1201, 330, 3, GF_U8, false}},
+    {"gaussian", "sigma=10 truncate=2", {701, 330, 4, GF_U8, false}},
+    {"box", "radius=2", {3001, 330, 1, GF_U8, false}},
+    {"box", "radius=1,4 edge=reflect", {1201, 330, 3, GF_U8, false}},
+    {"smooth", "axis=xy radius=3", {1201, 330, 3, GF_U8, false}},
     {"normalize", "", {1048577, 3, 4, GF_U16, true}},
     {"normalize", "", {3, 300007, 2, GF_F32, true}},
     {"normalize", "", {6007, 1100, 3, GF_U8, false}}, /* one block per row */
