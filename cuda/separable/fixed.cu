@@ -64,9 +64,9 @@ static bool fixed_launch(const gf_separable_job &job) {
         }
     if constexpr (Filter<gf_bytes_args>::NARROW) {
         // Sigma 2 of 4 channels, and taps cut off by --truncate.
-        constexpr bool SMALL = KX == 5 && KB == 2;
+        constexpr int FULL_KX = KX == 5 && KB == 2 ? 5 : 11, FULL_KB = FULL_KX == 5 ? 2 : 4;
         if (!gf_bytes_narrow<KX, KB>(window, static_cast<int>(plan->head.in.channels)))
-            return fixed_launch < SMALL ? 5 : 11, SMALL ? 2 : 4, fixed_full > (job);
+            return fixed_launch<FULL_KX, FULL_KB, fixed_full>(job);
     }
     auto a = fixed_args_of<gf_bytes_args>(plan);
     static_cast<gf_bytes_window &>(a) = window;

@@ -20,7 +20,7 @@
 //     START                 added to the sums along y. WIDE: 128, to the sums along x and, times
 //                           2^16, to those along y
 //     NARROW                whether the plan passes gf_bytes_narrow
-//     word(args, s, ties)   4 adjacent results of sums along y. Of near-ties, see window_tile
+//     word(args, s, ties)   4 adjacent results of sums along y. ties: of window_tile
 #ifndef GF_BYTES_CUH
 #define GF_BYTES_CUH
 
@@ -56,8 +56,8 @@ GF_BOTH uint32_t gf_bytes_tap(const gf_bytes_window &a, int axis, int step, int 
     return one ? a.taps[axis][k + GF_BYTES_RADIUS] : 0;
 }
 
-// Test whether the high bytes of all taps that have two are in fewer blocks: without the first and
-// the last one along x, and without the last one of 4 along y.
+// Test whether the taps that have a high byte are in fewer blocks: not in the first and the last
+// one along x, and not in the last one of 4 along y. Taps decrease from the center.
 template <int KX, int KB> static inline bool gf_bytes_narrow(const gf_bytes_window &a, int step) {
     int reach[2] = {};
     for (int axis = 0; axis < 2; axis++)

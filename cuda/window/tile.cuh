@@ -246,7 +246,8 @@ GF_DEVICE void gf_tile_store(const gf_tile_args &a, gf_tile tile, const gf_tile_
 // Compute weighted sums along both axes.
 // Filter: as of window_bytes, and
 //
-//     TIES                      whether near-ties are recorded
+//     TIES                      whether results may be near-ties, which the block lists. word then
+//                               moves ties by one bit to the left, and adds 1 to their bytes
 //     finish(a, tile, shared)   if TIES: complete the results in shared->out
 //
 // Grid: one block per tile of 40 rows and 128 bytes. Block: one warp. Copies 48 rows with 16 more
