@@ -200,7 +200,7 @@ GF_DEVICE uint4 gf_tile_with_alpha(uint4 v, uint4 in, uint32_t own) {
                       (v.z & own) | (in.z & ~own), (v.w & own) | (in.w & ~own));
 }
 
-// Store a tile of which not all rows or bytes are stored. Not inlined: rare.
+// Store a tile that extends beyond the rows or the bottom of the strip. Not inlined: rare.
 static __device__ __noinline__ void gf_tile_store_edge(const gf_tile_args &a, gf_tile tile,
                                                        const gf_tile_shared &shared) {
     typedef gf_tile_policy P;
