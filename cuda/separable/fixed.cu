@@ -1,4 +1,5 @@
-// Separable filters of u8 in fixed point, and small boxes, on tensor cores: window_bytes.
+// Separable filters of u8 in fixed point, and small boxes, on tensor cores: window_tile for small
+// windows, else window_bytes.
 #include "cuda/separable/device.cuh"
 #include "cuda/window/tile.cuh"
 
