@@ -10,7 +10,7 @@ template <typename Base> struct fixed_args : Base {
 
 template <typename Base, bool FEW> struct fixed_gauss_of {
     typedef fixed_args<Base> Args;
-    static constexpr bool WIDE = true, TIES = false, NARROW = FEW;
+    static constexpr bool WIDE = true, TIES = false, ALONG_X = true, NARROW = FEW;
     static constexpr uint32_t START = 128;
     static __device__ __forceinline__ uint32_t word(const Args &, const uint32_t (&s)[4],
                                                     uint32_t *) {
@@ -23,7 +23,7 @@ template <typename Base> using fixed_full = fixed_gauss_of<Base, false>;
 
 template <typename Base> struct fixed_box {
     typedef fixed_args<Base> Args;
-    static constexpr bool WIDE = false, TIES = false, NARROW = false;
+    static constexpr bool WIDE = false, TIES = false, ALONG_X = true, NARROW = false;
     static constexpr uint32_t START = 0;
     static __device__ __forceinline__ uint32_t word(const Args &a, const uint32_t (&s)[4],
                                                     uint32_t *) {

@@ -34,24 +34,6 @@ static inline gf_both_args gf_both_args_of(const gf_smooth_job &job) {
             gf_smooth_constants_of(job.plan)};
 }
 
-// Round 4 sums of the integer form in two ways, T * scale plus and minus more than the error of the
-// form. Where both give the same integer, it is the result; the others are near-ties. Returns the
-// results. Moves ties by one bit to the left, and adds 1 to the bytes of near-ties.
-template <typename Sum>
-GF_DEVICE uint32_t gf_both_round(Sum sum, float scale, const float (&offset)[2], uint32_t *ties) {
-    uint32_t to[2];
-#pragma unroll
-    for (int k = 0; k < 2; k++) {
-        uint32_t bits[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = gf_smooth_bits<uint8_t>(__fmaf_rn(sum(i), scale, offset[k]));
-        gf_pack_samples<uint8_t, 4, true>(bits, &to[k]);
-    }
-    *ties = *ties * 2 + (to[1] - to[0]); // the difference of two bytes is 0 or 1
-    return to[0];
-}
-
 // Return sum / count. inverse: 1 / count. Sums of integers: correctly rounded (no over- or
 // underflow) from a quotient and its error.
 template <typename T> GF_DEVICE float gf_both_divided(float sum, float count, float inverse) {

@@ -20,9 +20,9 @@ struct gf_smooth_job {
 typedef bool gf_smooth_kernel(const gf_smooth_job &job);
 gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_chain_rows;
 
-// Queue the kernels of axis y; of both axes in one pass: by the stages, and of u8 by the integer
-// form. The latter two accept job.queue == nullptr, to only test whether they support the plan.
-gf_smooth_kernel gf_smooth_columns, gf_smooth_stages, gf_smooth_both;
+// Queue the kernels of axis y, of both axes in one pass, and of either for u8. The latter two
+// accept job.queue == nullptr, to only test whether they support the plan.
+gf_smooth_kernel gf_smooth_columns, gf_smooth_stages, gf_smooth_bytes;
 
 // ---- stages -------------------------------------------------------------------------------------
 

@@ -172,7 +172,7 @@ static size_t smooth_between_stride(const gf_plan *plan) {
 static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const gf_smooth_job test = {plan, {}, true, nullptr};
-    return plan->axis == GF_SMOOTH_XY && !gf_smooth_both(test) && !gf_smooth_stages(test)
+    return plan->axis == GF_SMOOTH_XY && !gf_smooth_bytes(test) && !gf_smooth_stages(test)
                ? in_rows * smooth_between_stride(head)
                : 0;
 }
@@ -183,10 +183,9 @@ static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scra
     const gf_rows between = {static_cast<unsigned char *>(scratch), smooth_between_stride(head),
                              strip->in[0].y0, strip->in[0].rows};
     gf_smooth_job job = {plan, *strip, plan->axis == GF_SMOOTH_XY, queue};
-    // Along y: smooth_columns and smooth_bytes, radius up to 3. Both axes in one pass:
-    // window_tile, u8, radius up to 3, weights as smooth_mma; window_columns, u16 and f32, radius 1
-    // to 3.
-    if (gf_smooth_columns(job) || gf_smooth_both(job) || gf_smooth_stages(job))
+    // Along y and along both axes in one pass, radius up to 3: window_tile, u8, weights as
+    // smooth_mma; smooth_columns, along y; window_columns, both axes of u16 and f32, radius from 1.
+    if (gf_smooth_bytes(job) || gf_smooth_columns(job) || gf_smooth_stages(job))
         return;
     if (job.wide)
         job.strip.out = between;

@@ -173,27 +173,29 @@ GF_DEVICE void gf_bytes_between(const uint32_t (&sum)[2][4], uint32_t (&value)[2
     }
 }
 
-// Compute 16 rows x 8 columns of sums along y. start: of the sums; WIDE: 128. product(to, from,
-// high, plane): as along x, of the high (0) or the low (1) bytes of the values.
-template <bool WIDE, typename Product>
+// Compute 16 rows x 8 columns of sums along y. start: of the sums; WIDE: 128. BOTH: values have two
+// bytes. product(to, from, high, plane): as along x, of the high (0) or the low (1) bytes of them.
+template <bool WIDE, bool BOTH = true, typename Product>
 GF_DEVICE void gf_bytes_along_y(const uint32_t (&start)[4], uint32_t (&sum)[4], Product product) {
     const uint32_t zero[4] = {};
     uint32_t middle[4], top[4];
-    if constexpr (!WIDE) {
+    if constexpr (!WIDE && !BOTH) {
+        product(sum, start, false, 1);
+    } else if constexpr (!WIDE) {
         product(top, zero, false, 0);
         product(sum, start, false, 1);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             sum[i] += top[i] * 256;
-        return;
-    }
-    product(top, start, true, 0);
-    product(middle, zero, false, 0);
-    product(middle, middle, true, 1);
-    product(sum, zero, false, 1);
+    } else {
+        product(top, start, true, 0);
+        product(middle, zero, false, 0);
+        product(middle, middle, true, 1);
+        product(sum, zero, false, 1);
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        sum[i] = top[i] * 65536 + (middle[i] * 256 + sum[i]);
+        for (int i = 0; i < 4; i++)
+            sum[i] = top[i] * 65536 + (middle[i] * 256 + sum[i]);
+    }
 }
 
 // Return the highest bytes of 4 sums.

@@ -61,6 +61,9 @@ static const struct {
     {"box", "radius=2", {3001, 330, 1, GF_U8, false}},
     {"box", "radius=1,4 edge=reflect", {1201, 330, 3, GF_U8, false}},
     {"smooth", "axis=xy radius=3", {1201, 330, 3, GF_U8, false}},
+    {"smooth", "axis=y", {1201, 330, 3, GF_U8, false}},
+    {"smooth", "axis=y radius=3", {701, 330, 4, GF_U8, true}},
+    {"smooth", "axis=y stages=blur", {130, 1100, 2, GF_U8, true}},
     {"normalize", "", {1048577, 3, 4, GF_U16, true}},
     {"normalize", "", {3, 300007, 2, GF_F32, true}},
     {"normalize", "", {6007, 1100, 3, GF_U8, false}}, /* one block per row */
