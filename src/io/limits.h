@@ -19,6 +19,7 @@ typedef struct gf_limits {
     uint32_t max_seconds; /* CPU time of decoding; option --max-seconds */
     bool no_sandbox;      /* decode untrusted formats in this process; option --no-sandbox */
     uint32_t threads;     /* threads that read one file; 0: one */
+    bool shared;          /* the processors also compute and encode rows of this image */
     /* Output bytes of a part of a file that one thread decodes; 0: default. Tests use small ones.
      */
     size_t segment;

@@ -42,6 +42,7 @@ typedef struct gf_png_image {
     uint64_t file_bytes; /* compressed bytes, or slightly more; 0: unknown */
     uint32_t unit;       /* bytes per pixel: 1, 2, 3, 4, 6 or 8; 1 for pixels below one byte */
     uint32_t threads;    /* maximum number of threads */
+    bool shared;         /* as gf_limits.shared */
     uint64_t max_memory; /* maximum bytes of the buffers of several threads */
     size_t segment;      /* as gf_limits.segment */
 } gf_png_image;

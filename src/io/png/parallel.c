@@ -17,7 +17,10 @@
  *    first block that starts in the next one.
  *
  * With few threads, the caller takes steps, too, and reconstructs the rows: this saves a copy. With
- * more, it only returns rows: during a step, it would let others wait for memory. */
+ * more, it only returns rows: during a step, it would let others wait for memory.
+ *
+ * If two processors also compute and encode the image, one worker that decodes with history is fast
+ * enough: nothing is searched, and the caller does not decode, to return rows at once. */
 #include "io/png/inflate.h"
 
 #include <pthread.h>
@@ -133,6 +136,7 @@ struct gf_png_parallel {
     sizes size;
     const gf_png_simd *simd;
     gf_inflate_finder finder;
+    bool shared;         /* two processors that also compute and encode */
     uint64_t allowance;  /* output bytes that may be decoded in vain */
     uint64_t file_ratio; /* output bytes per compressed byte, times 16; 0: unknown */
     segment *segments;
@@ -453,7 +457,7 @@ static bool schedule_may_try(const gf_png_parallel *p) {
 }
 
 static bool schedule_may_search(const gf_png_parallel *p) {
-    return p->ratio > 16 && p->ratio <= 16 * MAX_RATIO && schedule_may_try(p);
+    return !p->shared && p->ratio > 16 && p->ratio <= 16 * MAX_RATIO && schedule_may_try(p);
 }
 
 /* A segment may be decoded only if the next one is loaded: its last block continues there. */
@@ -500,13 +504,14 @@ static bool schedule_can_link(const gf_png_parallel *p) {
             (!s->exact || p->needs_history || !schedule_may_try(p)));
 }
 
-/* Return the next step, or NULL, and its segment. block: that the thread unfiltered last. */
-static step *schedule_find(const gf_png_parallel *p, uint32_t block, segment **s) {
+/* Return the next step of a worker or the caller, or NULL, and its segment. block: that the thread
+ * unfiltered last. */
+static step *schedule_find(const gf_png_parallel *p, bool worker, uint32_t block, segment **s) {
     *s = schedule_find_block(p, block);
     if (*s)
         return step_unfilter;
     *s = segment_at(p, p->linked);
-    if (schedule_can_link(p))
+    if (schedule_can_link(p) && (worker || !p->shared || (*s)->state == SEGMENT_DECODED))
         return step_link;
     *s = segment_at(p, p->loaded);
     if (!p->loading && !p->loaded_all && p->loaded - p->current < p->slots)
@@ -517,13 +522,18 @@ static step *schedule_find(const gf_png_parallel *p, uint32_t block, segment **s
     return ((*s)->exact ? schedule_may_try(p) : schedule_may_search(p)) ? step_decode : NULL;
 }
 
-/* Release the lock. Wake a thread if it has a step: those woken in vain delay the others. */
-static void schedule_unlock(gf_png_parallel *p) {
+/* Wake a thread if it has a step: those woken in vain delay the others. */
+static void schedule_wake(gf_png_parallel *p) {
     segment *s;
     if (p->polling)
         __atomic_store_n(&p->changes, p->changes + 1, __ATOMIC_RELAXED);
-    else if ((p->idle != 0 || (p->caller_waits && p->caller_helps)) && schedule_find(p, 0, &s))
+    else if ((p->idle != 0 || (p->caller_waits && p->caller_helps)) &&
+             schedule_find(p, true, 0, &s))
         pthread_cond_signal(p->idle != 0 ? &p->changed : &p->ready);
+}
+
+static void schedule_unlock(gf_png_parallel *p) {
+    schedule_wake(p);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -665,9 +675,9 @@ static void step_decode(gf_png_parallel *p, segment *s) {
 }
 
 /* Take a step. Return false if there is none. *block: the last one that the thread unfiltered. */
-static bool schedule_step(gf_png_parallel *p, uint32_t *block) {
+static bool schedule_step(gf_png_parallel *p, bool worker, uint32_t *block) {
     segment *s = NULL;
-    step *const next = schedule_find(p, *block, &s);
+    step *const next = schedule_find(p, worker, *block, &s);
     if (!next)
         return false;
     *block = next == step_unfilter ? s->blocks : *block;
@@ -682,7 +692,7 @@ static void *schedule_run(void *context) {
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
         const double start = gf_now();
-        if (schedule_step(p, &block)) {
+        if (schedule_step(p, true, &block)) {
             p->stream->busy += gf_now() - start;
             poll = p->blocks != 0;
         } else if (poll && !p->polling) {
@@ -733,9 +743,12 @@ static segment *rows_await(gf_png_parallel *p) {
     segment *s = segment_at(p, k);
     while (!(ready = k < p->loaded && s->state == SEGMENT_READY) &&
            !(p->linked_all && k >= p->linked)) {
-        if (p->caller_helps && schedule_step(p, &block))
+        if (p->caller_helps && schedule_step(p, p->threads == 0, &block))
             continue;
         const double start = gf_now();
+        /* The last step may have made another one possible that the caller does not take. */
+        if (p->shared)
+            schedule_wake(p);
         p->caller_waits = true;
         pthread_cond_wait(&p->ready, &p->lock);
         p->caller_waits = false;
@@ -828,6 +841,7 @@ gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image 
     p->stream = stream;
     p->image = image;
     p->size = sizes_of(image);
+    p->shared = image->shared && threads == 2;
     p->simd = gf_png_simd_of(gf_isa_best());
     p->slots = slots_of(threads);
     /* A chunk of our encoder has whole rows. */

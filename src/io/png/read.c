@@ -490,6 +490,7 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
                           .height = source->base.format.height,
                           .unit = source->layout.unit,
                           .threads = source->limits.threads,
+                          .shared = source->limits.shared,
                           .max_memory = source->limits.max_memory / MEMORY_SHARE,
                           .segment = source->limits.segment};
     image.threads = gf_png_parallel_threads(&image, &source->base.memory);

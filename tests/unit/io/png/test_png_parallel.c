@@ -128,7 +128,7 @@ typedef struct variant {
     uint32_t threads;
     size_t segment;
     uint64_t strip;
-    bool announce, regular;
+    bool announce, regular, shared;
     bool close; /* after some strips */
 } variant;
 
@@ -174,7 +174,8 @@ static void read_rows(gf_source *source, const variant *how, reading *to) {
 }
 
 static reading read_file(const png_bytes *file, const variant *how) {
-    const gf_limits wanted = {.threads = how->threads, .segment = how->segment};
+    const gf_limits wanted = {
+        .threads = how->threads, .shared = how->shared, .segment = how->segment};
     const gf_limits limits = gf_limits_resolve(&wanted);
     gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, file->size, "rb")};
     reading got = {0};
@@ -213,6 +214,7 @@ static uint32_t check_file(const png_bytes *file, test_random *random, const cha
                    .segment = 512 + (size_t)test_below(random, 5000),
                    .strip = 1 + test_below(random, 9) * test_below(random, 9),
                    .announce = test_below(random, 2) == 0,
+                   .shared = test_below(random, 2) == 0,
                    .regular = serially.regular};
     reading one = read_file(file, &serially);
     reading several = read_file(file, &how);
@@ -373,7 +375,7 @@ TEST(own_files) {
         assert_ok(save_image(in_directory("own.png"), &format, pixels, NULL, &options, 50));
         for (uint32_t threads = 1; threads <= 5; threads++) {
             AUTO(free) unsigned char *got;
-            const gf_limits limits = {.threads = threads};
+            const gf_limits limits = {.threads = threads, .shared = e % 2 != 0};
             assert_ok(load_image(in_directory("own.png"), &limits, 100, &read, &got, NULL, &why));
             assert_memory_equal(got, pixels, size);
         }
