@@ -72,8 +72,9 @@ wrong_shape() { check_unreadable --raw 8x8:u16 "$work/short.raw" && grep -q '^gp
 check "a raw file of another size" wrong_shape
 
 printf 'II*\0\10\0\0\0\7\0\0\1\4\0\1\0\0\0\10\0\0\0\1\1\4\0\1\0\0\0\3\0\0\0\3\1\3\0\1\0\0\0\4\0\0\0\6\1\3\0\1\0\0\0\0\0\0\0\21\1\4\0\1\0\0\0b\0\0\0\26\1\4\0\1\0\0\0\3\0\0\0\27\1\4\0\1\0\0\0\4\0\0\0\0\0\0\0\300\4\0\100' >"$work/fax.tif"
+printf 'Pf\n1 1\n-1\n\0\0\300\177' >"$work/nan.pfm" # hist --range data refuses it on every backend
 no_difference() { # every case; lines fit into 80 columns, except the reason why there is no device; damage is reported
-    CUDA_VISIBLE_DEVICES='' "$build/gpufilter" verify --samples 1 samples/ramp.pfm "$work/fax.tif" >"$work/out" 2>"$work/err" &&
+    CUDA_VISIBLE_DEVICES='' "$build/gpufilter" verify --samples 1 samples/ramp.pfm "$work/fax.tif" "$work/nan.pfm" >"$work/out" 2>"$work/err" &&
         grep -q 'fax.tif: warning: 1 of 3 rows of the fax are damaged' "$work/err" &&
         grep -q '^verify: [0-9]* samples compared, 0 differences$' "$work/out" && grep -qi 'cuda' "$work/out" &&
         ! awk 'length > 80 && !/^(cuda( [0-9]+)?|skipped): /' "$work/out" | grep .
