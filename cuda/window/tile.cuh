@@ -279,6 +279,19 @@ GF_DEVICE void gf_tile_columns(uint32_t at, uint32_t (&value)[2][2]) {
 #endif
 }
 
+// Compute 8 rows x 8 columns of sums along y from 16 rows of values, if taps have two bytes. Rows g
+// and g + 8 of a product are row g with the high and the low bytes of the taps.
+GF_DEVICE void gf_tile_last_rows(uint32_t (&sum)[4], const uint32_t (&taps)[2],
+                                 const uint32_t (&value)[2]) {
+    const uint32_t zero[4] = {};
+    uint32_t high[4], low[4]; // bytes of the values
+    gf_bytes_multiply(high, zero, taps, value[0]);
+    gf_bytes_multiply(low, zero, taps, value[1]);
+#pragma unroll
+    for (int i = 0; i < 2; i++) // 128 * 65536: to round
+        sum[i] = high[i] * 65536 + ((high[2 + i] + low[i] + 128 * 256) * 256 + low[2 + i]);
+}
+
 // Compute weighted sums along y or both axes.
 // Filter: as of window_bytes, and
 //
@@ -304,7 +317,7 @@ __global__ void __launch_bounds__(32, gf_tile_policy::BLOCKS)
     gf_wait_for_stream();
     const bool edge = gf_tile_load(a, tile, &shared);
     __pipeline_commit();
-    gf_tile_taps low, high;
+    gf_tile_taps low = {}, high = {};
     low.load<SIDES>(&a.taps[0][lane], a.zero[0]);
     if constexpr (WIDE)
         high.load<SIDES>(&a.taps[1][lane], a.zero[1]);
@@ -366,7 +379,13 @@ __global__ void __launch_bounds__(32, gf_tile_policy::BLOCKS)
         for (int n = 0; n < PARTS; n++) {
             uint32_t sum[2][4];
 #pragma unroll
-            for (int c = 0; c < 2; c++)
+            for (int c = 0; c < 2; c++) {
+                if constexpr (WIDE)
+                    if (n + 1 == PARTS) {
+                        const uint32_t taps[2] = {high.last[0], low.last[0]};
+                        gf_tile_last_rows(sum[c], taps, value[n][c]);
+                        continue;
+                    }
                 gf_bytes_along_y<WIDE, SIDES>(
                     start, sum[c],
                     [&](uint32_t(&to)[4], const uint32_t(&from)[4], bool top, int plane) {
@@ -377,6 +396,7 @@ __global__ void __launch_bounds__(32, gf_tile_policy::BLOCKS)
                         else
                             gf_bytes_multiply(to, from, k.last, value[n][c][plane]);
                     });
+            }
 #pragma unroll
             for (int h = 0; h < 2 - n / (PARTS - 1); h++) {
                 // Columns of both products: 0 1, 2 3; without a pass along x 0 2, 1 3.
