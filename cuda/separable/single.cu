@@ -1,4 +1,5 @@
-// Separable filters in binary32 up to radius 8: both axes in one kernel, window_columns.
+// Separable filters in binary32 up to radius 8, and box of u16, whose sums of up to 255 samples are
+// exact: both axes in one kernel, window_columns.
 //
 // A kernel supports all radii up to R, its class. The sums of a smaller radius begin with -0:
 // fma(t, v, -0) is t * v, and fma(-0, v, -0) is -0 if v is finite and not negative. Values of f32
@@ -23,8 +24,9 @@ static __device__ __noinline__ float4 single_divide_rare(float4 s, float count) 
 
 // Divide by the count, correctly rounded. The quotient of two steps was compared with that of a
 // division for all counts and all significands of s. It would be +0 for -0. The range excludes
-// over- and underflow.
-GF_DEVICE void single_divide(const single_args &a, float (&s)[4]) {
+// over- and underflow. u16: rounded again to an integer, this is the rounded mean: n is odd, so it
+// is at least 1 / 2n > 2^-9 away from a tie, and a quotient below 2^16 is within 2^-9.
+template <typename T> GF_DEVICE void single_divide(const single_args &a, float (&s)[4]) {
     float x[4];
     bool plain = true;
 #pragma unroll
@@ -34,7 +36,7 @@ GF_DEVICE void single_divide(const single_args &a, float (&s)[4]) {
         x[j] = __uint_as_float(__float_as_uint(to) | (__float_as_uint(s[j]) & 0x80000000u));
         plain &= size <= 0x1p120f && (size >= 0x1p-100f || size == 0);
     }
-    if (!plain) {
+    if (sizeof(T) == 4 && !plain) {
         const float4 q = single_divide_rare(make_float4(s[0], s[1], s[2], s[3]), a.count);
         x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
     }
@@ -75,8 +77,9 @@ GF_DEVICE void single_sum(const single_args &a, int axis, float (&s)[N], Get get
         s[j] = __fmaf_rn(a.taps[axis][0], get(0, j), s[j]);
 }
 
-// MASKED: f32 with a radius below R. Values after the radius may be infinite or NaN.
-template <typename Sample, int CHANNELS, int RADIUS, bool SHARPEN, bool MASKED>
+// MASKED: f32 with a radius below R. Values after the radius may be infinite or NaN. DIVIDE: unless
+// the count is 1.
+template <typename Sample, int CHANNELS, int RADIUS, bool SHARPEN, bool MASKED, bool DIVIDE>
 struct single_filter {
     typedef single_args Args;
     typedef Sample T;
@@ -112,8 +115,8 @@ struct single_filter {
 
     static __device__ __forceinline__ bool complete(const Args &a, float (&s)[4], const T *center,
                                                     uint32_t (&bits)[4]) {
-        if (!SHARPEN && sizeof(T) == 4 && a.count > 1)
-            single_divide(a, s);
+        if (DIVIDE && a.count > 1)
+            single_divide<T>(a, s);
         if (SHARPEN) {
             uint32_t words[sizeof(T)];
             gf_load_words<4 * sizeof(T)>(words, reinterpret_cast<const unsigned char *>(center));
@@ -139,7 +142,10 @@ template <typename Filter> static bool single_launch(const gf_separable_job &job
         a.radius[axis] = static_cast<int>(plan->radius[axis]);
         for (uint32_t k = 0; k <= single_large; k++) {
             const bool inside = k <= plan->radius[axis];
-            a.taps[axis][k] = inside ? gf_separable_taps<float>(plan, axis)[k] : -0.0f;
+            a.taps[axis][k] = !inside ? -0.0f
+                              : plan->form == GF_SEPARABLE_SUMS
+                                  ? 1
+                                  : gf_separable_taps<float>(plan, axis)[k];
             a.mask[axis][k] = inside ? ~0u : 0;
         }
     }
@@ -157,12 +163,17 @@ static bool single_choose(const gf_separable_job &job, bool exact) {
     if constexpr (sizeof(T) == 4) {
         gf_dispatch(
             [&](auto sharpen, auto masked) {
-                queued = single_launch<single_filter<T, C, R, sharpen, masked>>(job);
+                queued = single_launch<single_filter<T, C, R, sharpen, masked, !sharpen>>(job);
             },
             gf_flag{job.plan->sharpen}, gf_flag{!exact});
     } else {
-        // Other forms compute gaussian of u8 and sharpen of u16.
-        queued = single_launch<single_filter<T, C, R, sizeof(T) == 1, false>>(job);
+        // Other forms compute gaussian and box of u8, and sharpen of u16.
+        gf_dispatch(
+            [&](auto box) {
+                constexpr bool DIVIDE = box && sizeof(T) == 2;
+                queued = single_launch<single_filter<T, C, R, sizeof(T) == 1, false, DIVIDE>>(job);
+            },
+            gf_flag{job.plan->form == GF_SEPARABLE_SUMS});
     }
     return queued;
 }
@@ -170,8 +181,10 @@ static bool single_choose(const gf_separable_job &job, bool exact) {
 bool gf_separable_single(const gf_separable_job &job) {
     const gf_separable_plan *plan = job.plan;
     const uint32_t *radius = plan->radius, max = radius[0] > radius[1] ? radius[0] : radius[1];
-    if (plan->form != GF_SEPARABLE_SINGLE || max > single_large ||
-        (plan->head.in.type != GF_F32 && plan->sharpen != (plan->head.in.type == GF_U8)))
+    const gf_type type = plan->head.in.type;
+    const bool exact_sums = plan->form == GF_SEPARABLE_SUMS && type == GF_U16 && plan->count < 256;
+    if ((plan->form != GF_SEPARABLE_SINGLE && !exact_sums) || max > single_large ||
+        (type != GF_F32 && plan->sharpen != (type == GF_U8)))
         return false;
     bool queued = false;
     gf_dispatch(
@@ -180,7 +193,6 @@ bool gf_separable_single(const gf_separable_job &job) {
             const bool exact = radius[0] == R && radius[1] == R;
             queued = single_choose<decltype(sample), channels, R>(job, exact);
         },
-        gf_type_of{plan->head.in.type}, gf_channels{plan->head.in.channels},
-        gf_flag{max > single_small});
+        gf_type_of{type}, gf_channels{plan->head.in.channels}, gf_flag{max > single_small});
     return queued;
 }
