@@ -311,7 +311,7 @@ static void general_launch(const gf_separable_job &job) {
 // Queue the fastest kernel that is not general. Returns false if there is none.
 static bool separable_fused(const gf_separable_job &job) {
     return gf_separable_fixed(job) || // tensor cores: u8 in fixed point, small boxes of u8
-           gf_separable_single(job);  // window_columns: binary32, radius up to 8
+           gf_separable_single(job);  // window_columns: binary32 and box of u16, radius up to 8
 }
 
 static size_t separable_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
