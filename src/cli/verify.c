@@ -235,18 +235,14 @@ static void compare_target(gf_verify *verify, gf_verify_job *job, size_t t) {
     const gf_status status =
         gf_run_output_make(instance->engine, input, &job->got, &report, &error);
     pthread_mutex_unlock(&instance->lock);
-    gf_differences found = {0};
-    if (status != job->refusal.status || strcmp(error.message, job->refusal.message) != 0) {
-        const bool refused = status == GF_OK;
-        note_job(verify, job, refused ? "golden" : target->name,
-                 refused ? job->refusal.message : error.message, true);
-        return;
-    }
-    if (!status) {
-        if (strcmp(report.backend, target->backend) != 0)
-            note_job(verify, job, target->name, "another backend ran", true);
-        found = gf_run_output_compare(&input->drawn, &job->want, &job->got);
-    }
+    if (strcmp(error.message, job->refusal.message) != 0)
+        note_job(verify, job, status ? target->name : "golden",
+                 status ? error.message : job->refusal.message, true);
+    if (status || job->refusal.status)
+        return; /* there are no samples to compare */
+    if (strcmp(report.backend, target->backend) != 0)
+        note_job(verify, job, target->name, "another backend ran", true);
+    const gf_differences found = gf_run_output_compare(&input->drawn, &job->want, &job->got);
     const uint64_t pixels = input->in.width * input->in.height;
     const uint64_t samples = pixels * input->in.channels;
     gf_tally *tally = &job->entry->tallies[t];

@@ -93,7 +93,7 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     const bool stacked = all_pages && !filter->info.makes_image;
     limits.page = all_pages ? task->page : options->page;
     limits.stacked = stacked;
-    limits.shared = filter->info.makes_image && !filter->refine; /* which reads the image twice */
+    limits.shared = filter->info.makes_image && !filter->refine; /* which measures first */
     limits.place = task->place;
     task->watch = (gf_watch){.item = task->chain->item,
                              .progress = options->progress,

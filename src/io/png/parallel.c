@@ -532,6 +532,7 @@ static void schedule_wake(gf_png_parallel *p) {
         pthread_cond_signal(p->idle != 0 ? &p->changed : &p->ready);
 }
 
+/* Release the lock. */
 static void schedule_unlock(gf_png_parallel *p) {
     schedule_wake(p);
     pthread_mutex_unlock(&p->lock);
