@@ -5,8 +5,7 @@
 #include "cuda/window/tile.cuh"
 
 struct bytes_args : gf_tile_args {
-    // See bytes_round. SHIFTED: the offsets also subtract 2^23 * scale, which costs fraction
-    // bits.
+    // See bytes_round. SHIFTED: the offsets subtract 2^23 * scale, too, and lose fraction bits.
     float scale, offset[2];
     gf_smooth_constants constants;
 };
@@ -19,8 +18,7 @@ GF_DEVICE uint8_t *bytes_out(gf_tile_shared<SIDES> *shared, int row, int byte) {
     return reinterpret_cast<uint8_t *>(shared->out[row]) + byte;
 }
 
-// Compute near-ties of both axes, each in a group of lanes: a lane computes the sum along x of a
-// row.
+// Compute near-ties of both axes, each in a group of lanes: a lane computes a sum along x.
 template <int RADIUS>
 GF_DEVICE void bytes_ties(const bytes_args &a, gf_tile_shared<true> *shared, int count) {
     constexpr int ROWS = 2 * RADIUS + 3, LANES = ROWS <= 8 ? 8 : 16;

@@ -20,7 +20,7 @@
  * more, it only returns rows: during a step, it would let others wait for memory.
  *
  * If two processors also compute and encode the image, one worker that decodes with history is fast
- * enough: nothing is searched, and the caller does not decode, to return rows at once. */
+ * enough: nothing is searched, and the caller leaves such segments to it, to return rows soon. */
 #include "io/png/inflate.h"
 
 #include <pthread.h>
