@@ -50,7 +50,7 @@ GF_TOOL bool gf_settings_range(const gf_settings *settings, const char *name, do
                                double *hi);
 /* Store both numbers of a PAIR or INT_PAIR; of one number, store it twice. */
 GF_TOOL void gf_settings_pair(const gf_settings *settings, const char *name, double pair[2]);
-/* Return V of a choice NAME:V. */
+/* Return a number as binary64, or V of a choice NAME:V. */
 GF_TOOL double gf_settings_number(const gf_settings *settings, const char *name);
 /* Round the edge of a bin to the fewest decimals, by at most 1/10000 of the width of the bin. */
 GF_TOOL double gf_round_edge(double x, double width);

@@ -19,7 +19,7 @@ typedef struct gf_setting {
         float real;
         double range[2];
     } as;
-    double number; /* CHOICE: of NAME:V */
+    double number; /* FLOAT, and CHOICE: of NAME:V */
 } gf_setting;
 
 struct gf_settings {
@@ -73,18 +73,6 @@ static bool settings_parse_int(const gf_param *param, const char *text, gf_setti
            (double)n >= param->min && (double)n <= param->max;
 }
 
-/* Parse binary32 directly: parsing a double first would round twice. */
-static bool settings_parse_float(const gf_param *param, const char *text, gf_setting *value) {
-    gf_c_locale scope = gf_c_locale_enter();
-    char *end;
-    float x = strtof(text, &end);
-    gf_c_locale_leave(&scope);
-    value->as.real = x;
-    /* The comparisons reject NaN; the character set rejects hexadecimal, "inf" and spaces. */
-    return end != text && *end == 0 && text[strspn(text, "+-.0123456789eE")] == 0 &&
-           (double)x >= param->min && (double)x <= param->max;
-}
-
 /* Parse a decimal number as binary64. Return the end of its text; NULL: it is none. */
 static const char *settings_parse_real(const char *text, double *x) {
     gf_c_locale scope = gf_c_locale_enter();
@@ -93,6 +81,19 @@ static const char *settings_parse_real(const char *text, double *x) {
     gf_c_locale_leave(&scope);
     const size_t length = strspn(text, "+-.0123456789eE"); /* no hexadecimal, "inf" or spaces */
     return end != text && (size_t)(end - text) == length && *x - *x == 0 ? end : NULL;
+}
+
+/* Parse binary32 directly: parsing a double first would round twice. */
+static bool settings_parse_float(const gf_param *param, const char *text, gf_setting *value) {
+    gf_c_locale scope = gf_c_locale_enter();
+    char *end;
+    float x = strtof(text, &end);
+    gf_c_locale_leave(&scope);
+    value->as.real = x;
+    (void)settings_parse_real(text, &value->number);
+    /* The comparisons reject NaN; the character set rejects hexadecimal, "inf" and spaces. */
+    return end != text && *end == 0 && text[strspn(text, "+-.0123456789eE")] == 0 &&
+           (double)x >= param->min && (double)x <= param->max;
 }
 
 static bool settings_parse_range(const gf_param *param, const char *text, gf_setting *value) {
@@ -318,7 +319,7 @@ size_t gf_settings_choice(const gf_settings *settings, const char *name) {
 }
 
 double gf_settings_number(const gf_settings *settings, const char *name) {
-    return settings_lookup(settings, name, 1u << GF_PARAM_CHOICE)->number;
+    return settings_lookup(settings, name, 1u << GF_PARAM_FLOAT | 1u << GF_PARAM_CHOICE)->number;
 }
 
 void gf_settings_pair(const gf_settings *settings, const char *name, double pair[2]) {
