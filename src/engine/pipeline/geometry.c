@@ -96,14 +96,20 @@ static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
         geometry_set(job, rows, job->slots);
 }
 
-/* Rows of strips in memory, in halos: they need no memory of their own. */
+/* Strips in memory need no memory of their own: rows in halos, and bytes of input with a halo. */
 #define MEMORY_HALOS 16
+#define MEMORY_BYTES (UINT64_C(2) << 20)
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error) {
     const gf_plan *plan = job->plan;
     gf_strip_request request = job->on.backend->request(job->on.state, plan);
-    if (job->in[0].data && request.in_memory)
+    if (job->in[0].data && request.in_memory) {
         request.halos = MEMORY_HALOS;
+        if (!gf_map_one_to_one(plan))
+            request.bytes = gf_max(request.bytes, MEMORY_BYTES);
+    }
+    if (job->in[0].data && job->out.data && request.in_memory && request.pieces == 1)
+        request.slots = 1; /* nothing overlaps: the calling thread computes */
     *out = (gf_cut){.plan = plan,
                     .first = job->first,
                     .end = job->end,
