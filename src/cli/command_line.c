@@ -156,11 +156,17 @@ static const char *foreign_advice(const gf_cli_line *line, const char *name, siz
         {"|emboss|", NULL,
          "'gpufilter convolve --kernel \"-2 -1 0 -1 1 1 0 1 2\" IN OUT' embosses"},
         {"|conv|convolve|convolution|filter2d|", NULL, "'gpufilter convolve' applies a kernel"},
+        {"|medianblur|medfilt|despeckle|denoise|", "", "'gpufilter median' removes noise"},
+        {"|rank|", "", "'gpufilter percentile' returns a sample of the sorted window"},
+        {"|min|minimum|erosion|", "", "'gpufilter erode' is the minimum of a window"},
+        {"|max|maximum|dilation|", "", "'gpufilter dilate' is the maximum of a window"},
+        {"|open|opening|", "", "an opening is 'gpufilter erode', then 'gpufilter dilate'"},
+        {"|close|closing|", "", "a closing is 'gpufilter dilate', then 'gpufilter erode'"},
         {"|brightness|multiply|", NULL,
          "'gpufilter smooth --stages enhance --gain G IN OUT' multiplies samples by G"},
         {"|convert|copy|", NULL,
          "'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format"},
-        {"|resize|scale|thumbnail|median|erode|dilate|bilateral|canny|gray|grey|grayscale|"
+        {"|resize|scale|thumbnail|bilateral|canny|gray|grey|grayscale|"
          "greyscale|threshold|invert|negate|contrast|gamma|",
          "", "gpufilter has no such operation"},
     };

@@ -15,6 +15,14 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > sharpen cpu, # thread # # - # -
 > convolve golden # # - # -
 > convolve cpu, # thread # # - # -
+> median golden # # - # -
+> median cpu, # thread # # - # -
+> percentile golden # # - # -
+> percentile cpu, # thread # # - # -
+> erode golden # # - # -
+> erode cpu, # thread # # - # -
+> dilate golden # # - # -
+> dilate cpu, # thread # # - # -
 > normalize golden # # - # -
 > normalize cpu, # thread # # - # -
 > axis-sum golden # # - # -
