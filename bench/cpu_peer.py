@@ -52,6 +52,14 @@ def box(image, radius):
     cv2.blur(image, (2 * radius + 1, 2 * radius + 1), output_for(image))
 
 
+def median(image, radius):
+    cv2.medianBlur(image, 2 * radius + 1, output_for(image))
+
+
+def erode(image, radius):
+    cv2.erode(image, np.ones((2 * radius + 1, 2 * radius + 1), np.uint8), output_for(image))
+
+
 def sharpen(image):
     """Add the difference to the blurred image."""
     global gray
@@ -76,6 +84,12 @@ OPERATIONS = {
     "blur-20": lambda a, b: box(a, 20),
     "blur-200": lambda a, b: box(a, 200),
     "sharpen": lambda a, b: sharpen(a),
+    "medianBlur-1": lambda a, b: median(a, 1),
+    "medianBlur-2": lambda a, b: median(a, 2),
+    "medianBlur-7": lambda a, b: median(a, 7),
+    "medianBlur-25": lambda a, b: median(a, 25),
+    "erode-1": lambda a, b: erode(a, 1),
+    "erode-7": lambda a, b: erode(a, 7),
     "reduce-x": lambda a, b: cv2.reduce(a, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
     "reduce-y": lambda a, b: cv2.reduce(a, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
     "calcHist-256": lambda a, b: hist(a, 256, channels(a)),

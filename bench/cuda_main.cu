@@ -18,8 +18,8 @@ struct Options {
 
 const char usage[] =
     "usage: bench-cuda [OPTION...]\n"
-    "  --only GROUP[,GROUP]  smooth, gaussian, box, sharpen, convolve, axis-sum, hist,\n"
-    "                        statistics, extract, dot, compare, normalize\n"
+    "  --only GROUP[,GROUP]  smooth, gaussian, box, sharpen, convolve, median, erode, axis-sum,\n"
+    "                        hist, statistics, extract, dot, compare, normalize\n"
     "  --filter-text TEXT    only rows whose 'case content type Cn width' contains TEXT\n"
     "  --quick               only rows with a goal, 11 rounds\n"
     "  --rounds N            timed rounds (default 21)\n"

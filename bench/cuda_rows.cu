@@ -87,6 +87,23 @@ static void add_windows(std::vector<BenchRow> &rows) {
         GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
 }
 
+static void add_order(std::vector<BenchRow> &rows) {
+    static const struct {
+        const char *filter, *text;
+        double goals[3]; // by type
+    } cases[] = {
+        {"median", "", {0.75, 0.75, 0.75}},     {"median", "radius=2", {0.25, 0, 0}},
+        {"median", "radius=3", {0.12, 0, 0}},   {"median", "radius=7", {0.05, 0, 0}},
+        {"median", "radius=25", {0, 0, 0}},     {"erode", "", {0.70, 0.70, 0.70}},
+        {"erode", "radius=7", {0.70, 0, 0.70}}, {"erode", "radius=63", {0.70, 0, 0}},
+    };
+    static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
+    for (const auto &one : cases)
+        for (int t = 0; t < 3; t++)
+            for (uint32_t c = 1; c <= 3; c += 2)
+                add(rows, one.filter, one.text, types[t], c, WIDTH, BENCH_PHOTO, one.goals[t]);
+}
+
 static void add_sums(std::vector<BenchRow> &rows) {
     static const uint64_t widths[] = {512, WIDTH, 32768};
     for (uint64_t width : widths)
@@ -130,6 +147,7 @@ std::vector<BenchRow> bench_rows() {
     std::vector<BenchRow> rows;
     add_smooth(rows);
     add_windows(rows);
+    add_order(rows);
     add_sums(rows);
     add_hist(rows);
     add(rows, "dot", "", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0.95);
