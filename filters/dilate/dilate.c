@@ -37,7 +37,7 @@ const gf_filter gf_dilate_filter = {
                 "an erosion (closing) fills small dark gaps.\n"
                 "\n"
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
-            .examples = "gpufilter dilate mask.png larger.png\n"
+            .examples = "gpufilter dilate in.png larger.png\n"
                         "gpufilter dilate --radius 0,7 in.png out.png\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],

@@ -37,7 +37,7 @@ const gf_filter gf_erode_filter = {
                 "then a dilation (opening) removes small bright objects.\n"
                 "\n"
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
-            .examples = "gpufilter erode mask.png smaller.png\n"
+            .examples = "gpufilter erode in.png smaller.png\n"
                         "gpufilter erode --radius 7,0 in.png out.png\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],
