@@ -194,6 +194,9 @@ static void GF_T(select_sort)(const gf_percentile_tile *tile) {
             tile->x[i] = (uint8_t)x;
             tile->y[i] = (uint8_t)y;
         }
+    /* The last group is tested whole: positions after its samples follow all results. */
+    memset(tile->x + n, 0, GF_PERCENTILE_PAD);
+    memset(tile->y + n, 0, GF_PERCENTILE_PAD);
 }
 
 /* Compute the results of a tile. Columns are counted from row to row, and windows from column to
