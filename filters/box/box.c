@@ -2,9 +2,7 @@
 #include "separable/separable.h"
 
 static const gf_param params[] = {
-    GF_NUMBER_PARAM(INT_PAIR, "radius", 'r', "R[,RY]",
-                    "neighbours on each side, along x and y; 0 leaves an axis alone", "1", 1,
-                    GF_SEPARABLE_MAX_RADIUS),
+    GF_RADIUS_PARAM(GF_SEPARABLE_MAX_RADIUS),
     GF_EDGE_PARAM("mirror"),
 };
 

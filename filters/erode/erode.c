@@ -2,9 +2,7 @@
 #include "percentile/percentile.h"
 
 static const gf_param params[] = {
-    GF_NUMBER_PARAM(INT_PAIR, "radius", 'r', "R[,RY]",
-                    "neighbours on each side, along x and y; 0 leaves an axis alone", "1", 1,
-                    GF_PERCENTILE_MAX_EXTREME),
+    GF_RADIUS_PARAM(GF_PERCENTILE_MAX_EXTREME),
     GF_EDGE_PARAM("replicate"),
 };
 

@@ -7,9 +7,7 @@ static const gf_param params[] = {
     GF_NUMBER_PARAM(FLOAT, "percent", 'p', "P",
                     "position in the sorted window: 0 minimum, 50 median, 100 maximum", "50", 0,
                     100),
-    GF_NUMBER_PARAM(INT_PAIR, "radius", 'r', "R[,RY]",
-                    "neighbours on each side, along x and y; 0 leaves an axis alone", "1", 1,
-                    GF_PERCENTILE_MAX_RADIUS),
+    GF_RADIUS_PARAM(GF_PERCENTILE_MAX_RADIUS),
     GF_EDGE_PARAM("replicate"),
 };
 

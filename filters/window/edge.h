@@ -20,6 +20,11 @@ typedef struct gf_edge {
     float value; /* CONSTANT: v, a value of the sample type */
 } gf_edge;
 
+/* The option --radius of a filter whose window is a rectangle. */
+#define GF_RADIUS_PARAM(max)                                                                       \
+    GF_NUMBER_PARAM(INT_PAIR, "radius", 'r', "R[,RY]",                                             \
+                    "neighbours on each side, along x and y; 0 leaves an axis alone", "1", 1, max)
+
 /* The option --edge of a filter. */
 #define GF_EDGE_PARAM(default_mode)                                                                \
     GF_CHOICE_PARAM(                                                                               \
