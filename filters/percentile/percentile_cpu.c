@@ -351,7 +351,6 @@ static void percentile_run_select(const gf_percentile_part *part, uint64_t s, ui
                                .index = plan->index,
                                .width = (uint32_t)part->pixels + halo[0]};
     select_place(plan, &tile, percentile_line(part, part->layout.lines));
-    tile.stride = tile.width;
     for (uint32_t rows = 0; s < e; s += rows) {
         rows = (uint32_t)gf_min(e - s, select_side(plan, 1) - halo[1]);
         tile.rows = rows + halo[1];
@@ -395,8 +394,7 @@ void gf_percentile_compute(const gf_percentile_loops *loops, const gf_plan *head
     }
     tile = part.layout.tile;
     const uint64_t r = plan->radius[0], width = format->width;
-    const bool cuts =
-        plan->form == GF_PERCENTILE_NETWORK && format->type != GF_F32 && width > 4 * r;
+    const bool cuts = plan->form != GF_PERCENTILE_SELECT && format->type != GF_F32 && width > 4 * r;
     for (; s < e && part.x < end; part.x += part.pixels) {
         /* Tiles at the edges of the image are as wide as the radius. */
         const uint64_t stop = !cuts ? end : part.x < r ? r : part.x < width - r ? width - r : end;

@@ -34,8 +34,7 @@ typedef struct gf_percentile_tile {
     void *results;  /* output: samples, row by row */
     void *sorted;   /* keys in ascending order */
     uint8_t *x, *y; /* of the sorted samples */
-    uint8_t *group; /* rows of groups, `stride` apart; u8: the keys */
-    uint32_t stride;
+    uint8_t *group; /* row by row; u8: the keys */
     gf_percentile_column *columns;
     gf_percentile_item *items; /* for sorting: two per sample */
 } gf_percentile_tile;

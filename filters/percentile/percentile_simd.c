@@ -65,10 +65,9 @@ GF_INLINE void select_move(uint8_t *sums, select_bytes from, select_bytes to) {
 
 /* Count the samples of row y in their columns, instead of those that leave them. */
 static void select_slide(const gf_percentile_tile *tile, uint32_t y, uint32_t height) {
-    const uint8_t *in = tile->group + (size_t)y * tile->stride,
-                  *out = in - (size_t)height * tile->stride;
+    const uint8_t *in = tile->group + y * tile->width;
     gf_percentile_column *column = tile->columns;
-    select_bytes steps[17] = {{0}};
+    select_bytes steps[16] = {{0}};
     const select_bytes none = {0};
     for (int from = 0; from < 16; from++)
         for (int i = from; i < 16; i++)
@@ -80,7 +79,7 @@ static void select_slide(const gf_percentile_tile *tile, uint32_t y, uint32_t he
             select_move(column->groups[add / 16], steps[add % 16], none);
             continue;
         }
-        const uint32_t subtract = out[x];
+        const uint32_t subtract = in[(ptrdiff_t)x - (ptrdiff_t)(height * tile->width)];
         select_move(column->classes, steps[add / 16], steps[subtract / 16]);
         select_move(column->groups[add / 16], steps[add % 16], none);
         select_move(column->groups[subtract / 16], none, steps[subtract % 16]);

@@ -190,7 +190,7 @@ static void GF_T(select_sort)(const gf_percentile_tile *tile) {
         for (const uint32_t end = i + tile->size < n ? i + tile->size : n; i < end; i++) {
             const uint32_t x = from[i].at % GF_PERCENTILE_SIDE, y = from[i].at / GF_PERCENTILE_SIDE;
             sorted[i] = (GF_T(key))GF_T(key_signed)(from[i].key);
-            tile->group[y * tile->stride + x] = (uint8_t)group;
+            tile->group[y * tile->width + x] = (uint8_t)group;
             tile->x[i] = (uint8_t)x;
             tile->y[i] = (uint8_t)y;
         }
