@@ -98,8 +98,8 @@ GF_DEVICE void gf_march_each(const gf_march &a, unsigned block, int units, Run r
 
 // Start to load the first AHEAD steps of rows [top, bottom] of a tile into the stages shared->in,
 // and complete the first one. radius: pixels on each side that are needed.
-template <int AHEAD, typename Shared>
-GF_DEVICE auto gf_march_start(const gf_march &a, Shared *shared, int64_t left, int64_t top,
+template <int AHEAD, typename Args, typename Shared>
+GF_DEVICE auto gf_march_start(const Args &a, Shared *shared, int64_t left, int64_t top,
                               int64_t bottom, int radius, int steps) {
     __syncthreads(); // before the tile and stages are overwritten
     auto loader = gf_window_open(a.in, left, top, bottom, radius, &shared->tile);
@@ -120,8 +120,8 @@ GF_DEVICE auto gf_march_start(const gf_march &a, Shared *shared, int64_t left, i
 
 // Begin a step, whose rows are complete after this. Start to load a later one into the stage at
 // `free`, and complete the next one, which has arrived at `next`.
-template <int AHEAD, typename Shared, typename Loader>
-GF_DEVICE void gf_march_step(const gf_march &a, Shared *shared, Loader *loader, int step, int steps,
+template <int AHEAD, typename Args, typename Shared, typename Loader>
+GF_DEVICE void gf_march_step(const Args &a, Shared *shared, Loader *loader, int step, int steps,
                              int free, int next) {
     const gf_window_part part = shared->tile.part;
     __pipeline_wait_prior(AHEAD - 2);

@@ -1,0 +1,541 @@
+// Medians of 3 x 3, 5 x 5 and 7 x 7 pixels, by sorting networks in registers.
+//
+// Each operation on a word orders two pairs of integers, or one pair of f32. A byte is compared as
+// the high byte of 16 bits, whatever is in the low byte: that only decides between equal bytes.
+#include "cuda/percentile/device.cuh"
+#include "cuda/window/march.cuh"
+
+#include "percentile/networks.h"
+
+// ---- operations ---------------------------------------------------------------------------------
+
+template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b) {
+    if constexpr (sizeof(T) == 4)
+        return min(static_cast<int32_t>(a), static_cast<int32_t>(b));
+    else
+        return __vminu2(a, b);
+}
+
+template <typename T> GF_DEVICE uint32_t percentile_max(uint32_t a, uint32_t b) {
+    if constexpr (sizeof(T) == 4)
+        return max(static_cast<int32_t>(a), static_cast<int32_t>(b));
+    else
+        return __vmaxu2(a, b);
+}
+
+// One instruction each.
+template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b, uint32_t c) {
+    return percentile_min<T>(percentile_min<T>(a, b), c);
+}
+
+template <typename T> GF_DEVICE uint32_t percentile_max(uint32_t a, uint32_t b, uint32_t c) {
+    return percentile_max<T>(percentile_max<T>(a, b), c);
+}
+
+// Return a * b + c. The factors must not be constants, for which the compiler adds on the unit that
+// also computes minima.
+GF_DEVICE uint32_t percentile_multiply_add(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t result;
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
+// Order two words. low, high: whether the minimum and the maximum are needed. If both are, the
+// maximum is also the sum without the minimum, carries included: the multiplier computes half
+// of them so, while the unit for minima does the rest.
+template <typename T>
+GF_DEVICE void percentile_order(uint32_t &a, uint32_t &b, const percentile_args &args, int turn,
+                                bool low = true, bool high = true) {
+    const uint32_t least = percentile_min<T>(a, b);
+    if (low && high && turn % 2 != 0)
+        b = percentile_multiply_add(least, args.minus_one, percentile_multiply_add(a, args.one, b));
+    else
+        b = percentile_max<T>(a, b);
+    a = least;
+}
+
+// Sort 4 or 6 words.
+template <typename T, int N>
+GF_DEVICE void percentile_sort(uint32_t *v, const percentile_args &args) {
+#define CE(p, q) percentile_order<T>(v[p], v[q], args, p + q);
+    if constexpr (N == 4) {
+        GF_SORT_4(CE)
+    } else {
+        GF_SORT_6(CE)
+    }
+#undef CE
+}
+
+// Merge sorted sequences of A and B words, which are SA and SB words apart (Batcher). Only words
+// FROM to TO - 1 of the result are valid.
+template <typename T, int A, int B, int FROM = 0, int TO = A + B, int SA = 1, int SB = 1>
+GF_DEVICE void percentile_merge(const uint32_t *a, const uint32_t *b, uint32_t *out,
+                                const percentile_args &args) {
+    if constexpr (A == 0 || B == 0) {
+#pragma unroll
+        for (int i = FROM; i < TO; i++)
+            out[i] = A > 0 ? a[i * SA] : b[i * SB];
+    } else if constexpr (A == 1 && B == 1) {
+        out[0] = a[0], out[1] = b[0];
+        percentile_order<T>(out[0], out[1], args, 1, FROM == 0, TO == 2);
+    } else {
+        constexpr int EVEN = (A + 1) / 2 + (B + 1) / 2, ODD = A / 2 + B / 2;
+        constexpr int BEGIN = FROM > 0 ? (FROM - 1) / 2 : 0, END = TO / 2;
+        uint32_t even[EVEN], odd[ODD];
+        percentile_merge<T, (A + 1) / 2, (B + 1) / 2, (FROM > 0 ? BEGIN + 1 : 0),
+                         (END < EVEN ? END + 1 : EVEN), 2 * SA, 2 * SB>(a, b, even, args);
+        percentile_merge<T, A / 2, B / 2, BEGIN, (END < ODD ? END : ODD), 2 * SA, 2 * SB>(
+            a + SA, b + SB, odd, args);
+        out[0] = even[0];
+#pragma unroll
+        for (int i = BEGIN; 2 * i + 1 < TO; i++) {
+            const int n = 2 * i + 1;
+            out[n] = i < ODD ? odd[i] : even[i + 1];
+            if (i >= ODD || i + 1 >= EVEN)
+                continue;
+            out[n + 1] = even[i + 1];
+            percentile_order<T>(out[n], out[n + 1], args, i, n >= FROM, n + 1 < TO);
+        }
+    }
+}
+
+// Return the word in the middle of three: their sum without the least and the greatest one.
+template <typename T, bool MULTIPLY>
+GF_DEVICE uint32_t percentile_middle(uint32_t a, uint32_t b, uint32_t c,
+                                     const percentile_args &args) {
+    const uint32_t low = percentile_min<T>(a, b, c), high = percentile_max<T>(a, b, c);
+    if (!MULTIPLY)
+        return a + b + c - low - high;
+    const uint32_t sum =
+        percentile_multiply_add(a, args.one, percentile_multiply_add(b, args.one, c));
+    return percentile_multiply_add(low, args.minus_one,
+                                   percentile_multiply_add(high, args.minus_one, sum));
+}
+
+// ---- 3 x 3 --------------------------------------------------------------------------------------
+
+// A block walks down a tile. A thread computes W words of each row. SHIFT: bytes between
+// neighbours. FORMS: words of which each one has a part of the samples in the high bytes.
+template <typename Sample, int CHANNELS> struct percentile_march_policy {
+    typedef Sample T;
+    static constexpr int C = CHANNELS, SHIFT = C * sizeof(T);
+    static constexpr int H = (SHIFT + 3) / 4; // words of a halo
+    static constexpr int W = H > 2 ? 4 : 2, ALL = W + 2 * H, FORMS = sizeof(T) == 1 ? 2 : 1;
+    static constexpr int THREADS = 256, BLOCKS = W == 2 ? 3 : 2, MIN_STEPS = 4;
+    static constexpr int ROWS = 8, AHEAD = 2; // rows and number of the steps that are loaded
+    static constexpr int MAIN = THREADS * W / 4, STRIDE = (MAIN + 2) | 1;
+    typedef gf_window_shape<T, MAIN, 1, STRIDE, ROWS, THREADS> Window;
+};
+
+struct percentile_march_args : percentile_args, gf_shares {};
+
+template <typename Policy> struct percentile_march_shared {
+    uint4 in[Policy::AHEAD + 1][Policy::ROWS * Policy::STRIDE];
+    gf_window_tile<typename Policy::Window> tile;
+};
+
+template <int N> struct alignas(4 * N) percentile_words { uint32_t at[N]; };
+
+// Compute medians of 3 x 3 pixels. Block: 256 threads. Shared memory: 59 KB, or 109 KB.
+template <typename Policy>
+__global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
+    percentile_march(const __grid_constant__ percentile_march_args a) {
+    typedef typename Policy::T T;
+    constexpr int W = Policy::W, H = Policy::H, SHIFT = Policy::SHIFT, FORMS = Policy::FORMS;
+    constexpr int ROWS = Policy::ROWS, AHEAD = Policy::AHEAD, STAGES = AHEAD + 1;
+    typedef percentile_words<W> Words;
+    extern __shared__ uint4 percentile_shared[];
+    percentile_march_shared<Policy> *const shared =
+        reinterpret_cast<percentile_march_shared<Policy> *>(percentile_shared);
+    gf_wait_for_stream();
+    gf_share_each<1>(a, blockIdx.x, [&](uint64_t tile, uint64_t step, uint64_t n) {
+        const int64_t left = static_cast<int64_t>(tile) * Policy::MAIN * 16;
+        const int64_t first = static_cast<int64_t>(step) * ROWS; // of the strip
+        const int64_t stop = min(first + static_cast<int64_t>(n) * ROWS, a.rows);
+        const int64_t offset = left + threadIdx.x * 4 * W, rest = a.in.row_bytes - offset;
+        const int steps = static_cast<int>((stop - first + 2 + ROWS - 1) / ROWS);
+        auto loader = gf_march_start<AHEAD>(a, shared, left / static_cast<int64_t>(sizeof(T)),
+                                            a.first + first - 1, a.first + stop, 1, steps);
+        unsigned char *to = a.out + (first - 2) * static_cast<int64_t>(a.out_stride) + offset;
+        // Of three neighbours along x, of the rows of a step and the two before them.
+        uint32_t low[W * FORMS][ROWS + 2], middle[W * FORMS][ROWS + 2], high[W * FORMS][ROWS + 2];
+        Words center = {};
+        const unsigned count = static_cast<unsigned>(stop - first);
+        const bool whole = rest >= 4 * W;
+        int rows = -2; // that are stored
+        for (int s = 0, stage = 0; s < steps; s++) {
+            const int next = stage + 1 < STAGES ? stage + 1 : 0;
+            gf_march_step<AHEAD>(a, shared, &loader, s, steps,
+                                 (stage > 0 ? stage - 1 : AHEAD) * ROWS * Policy::STRIDE,
+                                 next * ROWS * Policy::STRIDE);
+            const uint32_t *from =
+                reinterpret_cast<const uint32_t *>(shared->in[stage] + 1) + threadIdx.x * W;
+            stage = next;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++, rows++, from += 4 * Policy::STRIDE, to += a.out_stride) {
+                uint32_t w[Policy::ALL];
+                const Words own = *reinterpret_cast<const Words *>(from);
+#pragma unroll
+                for (int i = 0; i < Policy::ALL; i++)
+                    w[i] = i >= H && i < H + W ? own.at[i - H] : from[i - H];
+                Words out;
+#pragma unroll
+                for (int k = 0; k < W; k++) {
+                    uint32_t median[FORMS];
+#pragma unroll
+                    for (int f = 0; f < FORMS; f++) {
+                        uint32_t v[3];
+#pragma unroll
+                        for (int i = 0; i < 3; i++) {
+                            const int at = 4 * (H + k) + (i - 1) * SHIFT;
+                            v[i] = at % 4 == 0
+                                       ? w[at / 4]
+                                       : __funnelshift_r(w[at / 4], w[at / 4 + 1], at % 4 * 8);
+                            if constexpr (sizeof(T) == 4)
+                                v[i] = percentile_key_of(__uint_as_float(v[i]));
+                            else if (FORMS == 2 && f == 0)
+                                v[i] <<= 8;
+                        }
+                        const int n = k * FORMS + f;
+                        uint32_t(&l)[ROWS + 2] = low[n], (&m)[ROWS + 2] = middle[n];
+                        uint32_t(&h)[ROWS + 2] = high[n];
+                        l[r + 2] = percentile_min<T>(v[0], v[1], v[2]);
+                        m[r + 2] = percentile_middle<T, true>(v[0], v[1], v[2], a);
+                        h[r + 2] = percentile_max<T>(v[0], v[1], v[2]);
+                        median[f] = percentile_middle<T, true>(
+                            percentile_max<T>(l[r], l[r + 1], l[r + 2]),
+                            percentile_middle<T, false>(m[r], m[r + 1], m[r + 2], a),
+                            percentile_min<T>(h[r], h[r + 1], h[r + 2]), a);
+                    }
+                    if constexpr (sizeof(T) == 4)
+                        out.at[k] = __float_as_uint(
+                            percentile_sample_of<T>(static_cast<int32_t>(median[0])));
+                    else
+                        out.at[k] = FORMS == 2 ? __byte_perm(median[0], median[FORMS - 1], 0x7351)
+                                               : median[0];
+                    if (Policy::C % 2 == 0 && a.alpha) {
+                        uint32_t mask = 0; // of samples of the last channel
+#pragma unroll
+                        for (int b = 0; b < 4; b++)
+                            if ((4 * k + b) / sizeof(T) % Policy::C == Policy::C - 1)
+                                mask |= 0xffu << 8 * b;
+                        out.at[k] = (out.at[k] & ~mask) | (center.at[k] & mask);
+                        center.at[k] = own.at[k];
+                    }
+                }
+                const bool stored = static_cast<unsigned>(rows) < count;
+                if (stored && whole)
+                    *reinterpret_cast<Words *>(to) = out;
+                else if (stored && rest > 0)
+#pragma unroll
+                    for (int i = 0; i < 4 * W; i++)
+                        if (i < rest)
+                            to[i] = static_cast<unsigned char>(out.at[i / 4] >> i % 4 * 8);
+            }
+#pragma unroll
+            for (int i = 0; i < 2 * W * FORMS; i++) {
+                low[i / 2][i % 2] = low[i / 2][ROWS + i % 2];
+                middle[i / 2][i % 2] = middle[i / 2][ROWS + i % 2];
+                high[i / 2][i % 2] = high[i / 2][ROWS + i % 2];
+            }
+        }
+    });
+}
+
+// Queue the kernel. Returns false if the device has too little shared memory.
+template <typename T>
+static bool percentile_launch_march(const percentile_args &args, gf_queue *queue) {
+    bool launched = false;
+    gf_dispatch(
+        [&](auto channels) {
+            typedef percentile_march_policy<T, channels> Policy;
+            constexpr size_t shared = sizeof(percentile_march_shared<Policy>);
+            percentile_march_args a = {args, {}};
+            gf_shares_set<Policy::MIN_STEPS>(&a, static_cast<uint64_t>(a.in.row_bytes),
+                                             Policy::MAIN * 16, static_cast<uint64_t>(a.rows),
+                                             Policy::ROWS, gf_sm_count() * Policy::BLOCKS);
+            launched = gf_allow_shared<percentile_march<Policy>>(shared);
+            if (launched)
+                gf_launch_kernel(percentile_march<Policy>, dim3(a.blocks), Policy::THREADS, shared,
+                                 queue, a);
+        },
+        gf_channels{static_cast<uint32_t>(args.in.channels)});
+    return launched;
+}
+
+// ---- 5 x 5 and 7 x 7 ----------------------------------------------------------------------------
+
+// A block computes a tile of 128 pixels and ROWS rows of words. The words are in shared memory, one
+// plane per channel; integers of row r are in the low half of a word, those of row r + ROWS in the
+// high half. A thread computes N pixels of two rows.
+template <typename Sample, int SIDE> struct percentile_network_policy {
+    typedef Sample T;
+    static constexpr int K = SIDE, R = K / 2, N = 4, WIDTH = 32 * N;
+    static constexpr int THREADS = 256, LANES = 64, LINES = THREADS / LANES;
+    static constexpr int UNIT = 8 / sizeof(T); // samples of 8 bytes
+    static constexpr int HALVES = sizeof(T) < 4 ? 2 : 1;
+    static constexpr int ROWS = 16, HEIGHT = HALVES * ROWS; // rows of words, and of results
+    static constexpr int IN = ROWS + 2 * R, COUNT = (IN + LINES - 1) / LINES; // of these per thread
+    // A row has 8 pixels on each side of the tile, which makes 8 bytes of memory whole. Pixels p, p
+    // + N, p + 2 N, ... are neighbours. Neither loads nor stores have bank conflicts.
+    static constexpr int BLOCKS = K == 5 ? 4 : 2;
+    static constexpr int GROUPS = 32 + 16 / N, PART = 40, STRIDE = N * PART;
+    static constexpr int PLANE = IN * STRIDE + 3;
+    static constexpr int LINE = 4 * WIDTH * sizeof(T); // bytes of a row of results
+};
+
+// Compute the medians of N windows in two rows. get(d, j): word of column d and row j of the first
+// window; put(i, y, word): result i of row y. Rows 1 to K - 1 are in the windows of both rows, and
+// columns 1 to K - 1 in those of the first two pixels.
+template <typename Policy, typename Get, typename Put>
+GF_DEVICE void percentile_medians(const percentile_args &args, Get get, Put put) {
+    typedef typename Policy::T T;
+    constexpr int K = Policy::K, N = Policy::N, S = K - 1, COLUMNS = N + S, PAIRS = COLUMNS / 2 - 1;
+    // Number of the first and the last word of K sorted columns that can be the median with K more
+    // samples, and of S columns that can be in that range with S more.
+    constexpr int FIRST = K * S - 1 - K * K / 2, LAST = K * K / 2;
+    constexpr int FROM = FIRST - S, COUNT = LAST + 1 - FROM;
+    uint32_t column[COLUMNS][S], pair[PAIRS][2 * S], quad[4 * S], end[2][COLUMNS];
+#pragma unroll
+    for (int d = 0; d < COLUMNS; d++) {
+        end[0][d] = get(d, 0), end[1][d] = get(d, K);
+#pragma unroll
+        for (int j = 0; j < S; j++)
+            column[d][j] = get(d, j + 1);
+        percentile_sort<T, S>(column[d], args);
+    }
+#pragma unroll
+    for (int p = 0; p < PAIRS; p++)
+        percentile_merge<T, S, S>(column[2 * p + 1], column[2 * p + 2], pair[p], args);
+    if constexpr (K == 7)
+        percentile_merge<T, 2 * S, 2 * S>(pair[1], pair[2], quad, args);
+#pragma unroll
+    for (int x = 0; x < N; x += 2) { // two pixels share S columns
+        uint32_t shared[S * S];
+        if constexpr (K == 7)
+            percentile_merge<T, 4 * S, 2 * S, FROM, LAST + 1>(quad, pair[x > 0 ? 3 : 0], shared,
+                                                              args);
+        else
+            percentile_merge<T, 2 * S, 2 * S, FROM, LAST + 1>(pair[x / 2], pair[x / 2 + 1], shared,
+                                                              args);
+        uint32_t middle[2][S];
+#pragma unroll
+        for (int y = 0; y < 2; y++) {
+#pragma unroll
+            for (int i = 0; i < S; i++)
+                middle[y][i] = end[y][x + 1 + i];
+            percentile_sort<T, S>(middle[y], args);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int d = x + i * K; // the column that only this window has
+            uint32_t core[COUNT + S];
+            percentile_merge<T, COUNT, S, FIRST - FROM, LAST + 1 - FROM>(shared + FROM, column[d],
+                                                                         core, args);
+#pragma unroll
+            for (int y = 0; y < 2; y++) {
+                // Without the sample at the corner, the median would be one of two. Number K - 1 +
+                // i of two sorted sequences: of the ways to take that many samples and one from
+                // their beginnings, one has the least last sample.
+                uint32_t limit[2];
+#pragma unroll
+                for (int t = 0; t < 2; t++) {
+                    limit[t] = core[FIRST - FROM + S + t];
+#pragma unroll
+                    for (int n = 0; n < S; n++)
+                        limit[t] = percentile_min<T>(
+                            limit[t],
+                            percentile_max<T>(core[FIRST - FROM + S - 1 - n + t], middle[y][n]));
+                }
+                const uint32_t median =
+                    percentile_max<T>(limit[0], percentile_min<T>(limit[1], end[y][d]));
+                put(x + i, y, median);
+            }
+        }
+    }
+}
+
+// Store the word of a sample i, counted from 8 pixels before the tile, of all its rows.
+template <typename Policy>
+GF_DEVICE uint32_t *percentile_place(uint32_t *words, int channels, int i) {
+    const int p = i * (65536 / channels + 1) >> 16; // i / channels: there are few
+    return words + (i - p * channels) * Policy::PLANE + p % Policy::N * Policy::PART +
+           p / Policy::N;
+}
+
+// Fill a tile that has samples outside the image or after the strip, which are not used. Not
+// inlined: the registers of rare code would be taken from the code around it.
+template <typename Policy>
+static __device__ __noinline__ void percentile_fill_edge(const percentile_args &a, int64_t left,
+                                                         int64_t top, uint32_t *words) {
+    typedef typename Policy::T T;
+    __shared__ const T *rows[Policy::HALVES][Policy::IN];
+    const int C = a.in.channels;
+    const int64_t last = a.first + a.rows - 1 + Policy::R;
+    for (int i = threadIdx.x; i < Policy::HALVES * Policy::IN; i += Policy::THREADS) {
+        const int64_t y = top - Policy::R + i / Policy::IN * Policy::ROWS + i % Policy::IN;
+        rows[0][i] = reinterpret_cast<const T *>(gf_window_row(a.in, y < last ? y : last));
+    }
+    __syncthreads();
+    const T outside = static_cast<T>(a.in.edge.value);
+    for (int i = threadIdx.x; i < Policy::GROUPS * Policy::N * C; i += Policy::THREADS) {
+        uint32_t *to = percentile_place<Policy>(words, C, i);
+        const int64_t x = left - 8 + i / C;
+        const int64_t inside = gf_edge_index(
+            a.in.edge.mode, x < a.in.width + Policy::R ? x : a.in.width - 1, a.in.width);
+        const int64_t at = inside * C + i % C;
+#pragma unroll 4
+        for (int r = 0; r < Policy::IN; r++) {
+            uint32_t word = 0;
+#pragma unroll
+            for (int h = 0; h < Policy::HALVES; h++) {
+                const T *row = rows[h][r];
+                word |= static_cast<uint32_t>(
+                            percentile_key_of(row && inside >= 0 ? __ldg(row + at) : outside))
+                        << 16 * h;
+            }
+            to[r * Policy::STRIDE] = word;
+        }
+    }
+}
+
+// Fill a tile that is inside the image.
+template <typename Policy>
+GF_DEVICE void percentile_fill(const percentile_args &a, int64_t left, int64_t top,
+                               uint32_t *words) {
+    typedef typename Policy::T T;
+    constexpr int LANES = Policy::LANES, LINES = Policy::LINES, STRIDE = Policy::STRIDE;
+    const int C = a.in.channels, line = threadIdx.x / LANES;
+    const unsigned char *row =
+        a.in.in + (top - Policy::R + line - a.in.first) * static_cast<int64_t>(a.in.stride) +
+        (left - 8) * C * static_cast<int64_t>(sizeof(T));
+    const int64_t step = LINES * static_cast<int64_t>(a.in.stride);
+    for (int u = threadIdx.x % LANES; u < Policy::GROUPS * Policy::N / Policy::UNIT * C;
+         u += LANES) {
+        uint2 v[Policy::COUNT][Policy::HALVES] = {};
+        const unsigned char *from = row + 8 * u;
+#pragma unroll
+        for (int i = 0; i < Policy::COUNT; i++, from += step)
+#pragma unroll
+            for (int h = 0; h < Policy::HALVES; h++)
+                if ((i + 1) * LINES <= Policy::IN || line + i * LINES < Policy::IN)
+                    v[i][h] = __ldg(
+                        reinterpret_cast<const uint2 *>(from + h * Policy::ROWS / LINES * step));
+#pragma unroll
+        for (int j = 0; j < Policy::UNIT; j++) {
+            uint32_t *to = percentile_place<Policy>(words, C, u * Policy::UNIT + j) + line * STRIDE;
+#pragma unroll
+            for (int i = 0; i < Policy::COUNT; i++) {
+                const bool second = j * sizeof(T) >= 4;
+                const uint32_t low = second ? v[i][0].y : v[i][0].x;
+                const uint32_t high =
+                    second ? v[i][Policy::HALVES - 1].y : v[i][Policy::HALVES - 1].x;
+                if ((i + 1) * LINES <= Policy::IN || line + i * LINES < Policy::IN)
+                    to[i * LINES * STRIDE] =
+                        sizeof(T) == 4   ? percentile_key_of(__uint_as_float(low))
+                        : sizeof(T) == 2 ? __byte_perm(low, high, 0x5410 + 0x2222 * (j % 2))
+                                         : __byte_perm(low, high, 0x4400 + 0x1111 * (j % 4));
+            }
+        }
+    }
+}
+
+// Grid: tiles. Block: 256 threads. Shared memory: the tile, and its
+// results.
+template <typename Policy>
+__global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
+    percentile_network(const __grid_constant__ percentile_args a) {
+    typedef typename Policy::T T;
+    constexpr int R = Policy::R, N = Policy::N, ROWS = Policy::ROWS, WIDTH = Policy::WIDTH;
+    constexpr int HALVES = Policy::HALVES, LINE = Policy::LINE / sizeof(T);
+    if (gf_arch < 800) // never launched: too little shared memory
+        return;
+    extern __shared__ uint4 percentile_shared[];
+    const int C = a.in.channels, lane = threadIdx.x % 32;
+    // The tiles at the bottom take longer than others: they come first.
+    const unsigned across = static_cast<unsigned>((a.in.width + WIDTH - 1) / WIDTH);
+    const unsigned tile = (blockIdx.x + gridDim.x - across) % gridDim.x, down = tile / across;
+    const int64_t left = static_cast<int64_t>(tile - down * across) * WIDTH;
+    const int64_t top = a.first + static_cast<int64_t>(down) * Policy::HEIGHT;
+    const int64_t bottom = top + Policy::HEIGHT + R, end = a.first + a.rows;
+    T *const results = reinterpret_cast<T *>(percentile_shared);
+    uint32_t *const words = reinterpret_cast<uint32_t *>(results + Policy::HEIGHT * LINE);
+    gf_wait_for_stream();
+    if (left >= 8 && left + WIDTH + 8 <= a.in.width && top >= R && bottom <= a.in.height &&
+        bottom <= end + R)
+        percentile_fill<Policy>(a, left, top, words);
+    else
+        percentile_fill_edge<Policy>(a, left, top, words);
+    __syncthreads();
+    // A warp computes two rows, and those of the high halves.
+    static_assert(Policy::THREADS / 16 == ROWS, "one pair of rows per warp");
+    const int y = threadIdx.x / 32 * 2;
+    const uint32_t *from = words + y * Policy::STRIDE + lane;
+    for (int c = 0; c < C; c++, from += Policy::PLANE) {
+        T *to[N];
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            to[i] = results + y * LINE + (lane * N + i) * C + c;
+        if (a.alpha && c == C - 1) {
+            for (int i = 0; i < 2 * HALVES; i++) {
+                const int row = i % 2 + i / 2 * ROWS;
+                for (int j = 0; j < N; j++)
+                    if (left + lane * N + j < a.in.width && top + y + row < end)
+                        to[j][row * LINE] = reinterpret_cast<const T *>(
+                            gf_window_row(a.in, top + y + row))[(left + lane * N + j) * C + c];
+            }
+            continue;
+        }
+        const auto get = [&](int d, int j) {
+            d += 8 - R;
+            return from[j * Policy::STRIDE + d % N * Policy::PART + d / N];
+        };
+        const auto put = [&](int i, int row, uint32_t word) {
+            to[i][row * LINE] =
+                percentile_sample_of<T>(static_cast<typename percentile_key<T>::Type>(word));
+            if constexpr (HALVES == 2)
+                to[i][(row + ROWS) * LINE] = static_cast<T>(word >> 16);
+        };
+        percentile_medians<Policy>(a, get, put);
+    }
+    __syncwarp();
+    const int64_t rest = (a.in.width - left) * C;
+    const int samples = rest < WIDTH * C ? static_cast<int>(rest) : WIDTH * C;
+#pragma unroll
+    for (int i = 0; i < 2 * HALVES; i++) {
+        const int row = y + i % 2 + i / 2 * ROWS;
+        T *to = percentile_out<T>(a, top + row) + left * C;
+        for (int at = lane * (16 / sizeof(T)); at < samples && top + row < end;
+             at += 512 / sizeof(T))
+            if (at + static_cast<int>(16 / sizeof(T)) <= samples)
+                *reinterpret_cast<uint4 *>(to + at) =
+                    *reinterpret_cast<const uint4 *>(results + row * LINE + at);
+            else
+                for (int j = at; j < samples; j++)
+                    to[j] = results[row * LINE + j];
+    }
+}
+
+template <typename T, int K>
+static bool percentile_launch_tile(const percentile_args &a, gf_queue *queue) {
+    typedef percentile_network_policy<T, K> Policy;
+    constexpr size_t results = Policy::HEIGHT * Policy::LINE, plane = 4 * Policy::PLANE;
+    const bool launched = gf_allow_shared<percentile_network<Policy>>(results + 4 * plane);
+    if (launched)
+        gf_launch_kernel(
+            percentile_network<Policy>,
+            dim3(gf_blocks(a.in.width, Policy::WIDTH) * gf_blocks(a.rows, Policy::HEIGHT)),
+            Policy::THREADS, results + a.in.channels * plane, queue, a);
+    return launched;
+}
+
+bool percentile_launch_network(const percentile_args &a, gf_type type, gf_queue *queue) {
+    bool launched = false;
+    gf_for_type(type, [&](auto sample) {
+        typedef decltype(sample) T;
+        launched = a.radius[0] == 1   ? percentile_launch_march<T>(a, queue)
+                   : a.radius[0] == 2 ? percentile_launch_tile<T, 5>(a, queue)
+                                      : percentile_launch_tile<T, 7>(a, queue);
+    });
+    return launched;
+}
