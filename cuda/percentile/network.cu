@@ -136,14 +136,88 @@ template <typename Policy> struct percentile_march_shared {
 
 template <int N> struct alignas(4 * N) percentile_words { uint32_t at[N]; };
 
-// Compute medians of 3 x 3 pixels. Block: 256 threads. Shared memory: 59 KB, or 109 KB.
+// The rows that a thread has read in a step, and the two before them: of each sample and its
+// neighbours along x, the low, middle and high one.
+template <typename Policy> struct percentile_rows {
+    typedef typename Policy::T T;
+    typedef percentile_words<Policy::W> Words;
+    static constexpr int W = Policy::W, H = Policy::H, FORMS = Policy::FORMS, N = W * FORMS;
+    static constexpr int ROWS = Policy::ROWS;
+    uint32_t low[N][ROWS + 2], middle[N][ROWS + 2], high[N][ROWS + 2];
+    Words center; // of the last row
+
+    // Return form f of the word at a byte of w, as keys.
+    static __device__ __forceinline__ uint32_t keys(const uint32_t *w, int at, int f) {
+        const uint32_t word =
+            at % 4 == 0 ? w[at / 4] : __funnelshift_r(w[at / 4], w[at / 4 + 1], at % 4 * 8);
+        if constexpr (sizeof(T) == 4)
+            return static_cast<uint32_t>(percentile_key_of(__uint_as_float(word)));
+        return FORMS == 2 && f == 0 ? word << 8 : word;
+    }
+
+    // Add row r of the step, at `from` in shared memory, and return the medians of the row before.
+    __device__ __forceinline__ Words add(const percentile_args &a, const uint32_t *from, int r) {
+        const Words own = *reinterpret_cast<const Words *>(from);
+        uint32_t w[Policy::ALL];
+#pragma unroll
+        for (int i = 0; i < Policy::ALL; i++)
+            w[i] = i >= H && i < H + W ? own.at[i - H] : from[i - H];
+        Words out;
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            uint32_t median[FORMS];
+#pragma unroll
+            for (int f = 0; f < FORMS; f++) {
+                const int at = 4 * (H + k);
+                const uint32_t x = keys(w, at - Policy::SHIFT, f), y = keys(w, at, f);
+                const uint32_t z = keys(w, at + Policy::SHIFT, f);
+                uint32_t *l = low[k * FORMS + f], *m = middle[k * FORMS + f];
+                uint32_t *h = high[k * FORMS + f];
+                l[r + 2] = percentile_min<T>(x, y, z);
+                m[r + 2] = percentile_middle<T, true>(x, y, z, a);
+                h[r + 2] = percentile_max<T>(x, y, z);
+                median[f] = percentile_middle<T, true>(
+                    percentile_max<T>(l[r], l[r + 1], l[r + 2]),
+                    percentile_middle<T, false>(m[r], m[r + 1], m[r + 2], a),
+                    percentile_min<T>(h[r], h[r + 1], h[r + 2]), a);
+            }
+            if constexpr (sizeof(T) == 4)
+                out.at[k] =
+                    __float_as_uint(percentile_sample_of<T>(static_cast<int32_t>(median[0])));
+            else
+                out.at[k] =
+                    FORMS == 2 ? __byte_perm(median[0], median[FORMS - 1], 0x7351) : median[0];
+            if (Policy::C % 2 == 0 && a.alpha) {
+                uint32_t mask = 0; // of samples of the last channel
+#pragma unroll
+                for (int b = 0; b < 4; b++)
+                    if ((4 * k + b) / sizeof(T) % Policy::C == Policy::C - 1)
+                        mask |= 0xffu << 8 * b;
+                out.at[k] = (out.at[k] & ~mask) | (center.at[k] & mask);
+                center.at[k] = own.at[k];
+            }
+        }
+        return out;
+    }
+
+    // Keep the last two rows for the next step.
+    __device__ __forceinline__ void keep() {
+#pragma unroll
+        for (int i = 0; i < 2 * N; i++) {
+            low[i / 2][i % 2] = low[i / 2][ROWS + i % 2];
+            middle[i / 2][i % 2] = middle[i / 2][ROWS + i % 2];
+            high[i / 2][i % 2] = high[i / 2][ROWS + i % 2];
+        }
+    }
+};
+
+// Compute medians of 3 x 3 pixels. Block: 256 threads. Shared memory: 59 or 109 KB.
 template <typename Policy>
 __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
     percentile_march(const __grid_constant__ percentile_march_args a) {
-    typedef typename Policy::T T;
-    constexpr int W = Policy::W, H = Policy::H, SHIFT = Policy::SHIFT, FORMS = Policy::FORMS;
-    constexpr int ROWS = Policy::ROWS, AHEAD = Policy::AHEAD, STAGES = AHEAD + 1;
-    typedef percentile_words<W> Words;
+    typedef percentile_words<Policy::W> Words;
+    constexpr int SIZE = sizeof(typename Policy::T), BYTES = sizeof(Words);
+    constexpr int ROWS = Policy::ROWS, AHEAD = Policy::AHEAD, STAGE = ROWS * Policy::STRIDE;
     extern __shared__ uint4 percentile_shared[];
     percentile_march_shared<Policy> *const shared =
         reinterpret_cast<percentile_march_shared<Policy> *>(percentile_shared);
@@ -152,92 +226,35 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
         const int64_t left = static_cast<int64_t>(tile) * Policy::MAIN * 16;
         const int64_t first = static_cast<int64_t>(step) * ROWS; // of the strip
         const int64_t stop = min(first + static_cast<int64_t>(n) * ROWS, a.rows);
-        const int64_t offset = left + threadIdx.x * 4 * W, rest = a.in.row_bytes - offset;
-        const int steps = static_cast<int>((stop - first + 2 + ROWS - 1) / ROWS);
-        auto loader = gf_march_start<AHEAD>(a, shared, left / static_cast<int64_t>(sizeof(T)),
-                                            a.first + first - 1, a.first + stop, 1, steps);
+        const int64_t offset = left + threadIdx.x * BYTES, rest = a.in.row_bytes - offset;
+        const int rows = static_cast<int>(stop - first) + 2, steps = (rows + ROWS - 1) / ROWS;
+        auto loader = gf_march_start<AHEAD>(a, shared, left / SIZE, a.first + first - 1,
+                                            a.first + stop, 1, steps);
         unsigned char *to = a.out + (first - 2) * static_cast<int64_t>(a.out_stride) + offset;
-        // Of three neighbours along x, of the rows of a step and the two before them.
-        uint32_t low[W * FORMS][ROWS + 2], middle[W * FORMS][ROWS + 2], high[W * FORMS][ROWS + 2];
-        Words center = {};
-        const unsigned count = static_cast<unsigned>(stop - first);
-        const bool whole = rest >= 4 * W;
-        int rows = -2; // that are stored
-        for (int s = 0, stage = 0; s < steps; s++) {
-            const int next = stage + 1 < STAGES ? stage + 1 : 0;
-            gf_march_step<AHEAD>(a, shared, &loader, s, steps,
-                                 (stage > 0 ? stage - 1 : AHEAD) * ROWS * Policy::STRIDE,
-                                 next * ROWS * Policy::STRIDE);
+        percentile_rows<Policy> state;
+        state.center = {};
+        for (int s = 0, y = 0, stage = 0; s < steps; s++) {
+            const int next = stage < AHEAD ? stage + 1 : 0, last = stage > 0 ? stage - 1 : AHEAD;
+            gf_march_step<AHEAD>(a, shared, &loader, s, steps, last * STAGE, next * STAGE);
             const uint32_t *from =
-                reinterpret_cast<const uint32_t *>(shared->in[stage] + 1) + threadIdx.x * W;
+                reinterpret_cast<const uint32_t *>(shared->in[stage] + 1) + threadIdx.x * Policy::W;
             stage = next;
 #pragma unroll
-            for (int r = 0; r < ROWS; r++, rows++, from += 4 * Policy::STRIDE, to += a.out_stride) {
-                uint32_t w[Policy::ALL];
-                const Words own = *reinterpret_cast<const Words *>(from);
-#pragma unroll
-                for (int i = 0; i < Policy::ALL; i++)
-                    w[i] = i >= H && i < H + W ? own.at[i - H] : from[i - H];
-                Words out;
-#pragma unroll
-                for (int k = 0; k < W; k++) {
-                    uint32_t median[FORMS];
-#pragma unroll
-                    for (int f = 0; f < FORMS; f++) {
-                        uint32_t v[3];
-#pragma unroll
-                        for (int i = 0; i < 3; i++) {
-                            const int at = 4 * (H + k) + (i - 1) * SHIFT;
-                            v[i] = at % 4 == 0
-                                       ? w[at / 4]
-                                       : __funnelshift_r(w[at / 4], w[at / 4 + 1], at % 4 * 8);
-                            if constexpr (sizeof(T) == 4)
-                                v[i] = percentile_key_of(__uint_as_float(v[i]));
-                            else if (FORMS == 2 && f == 0)
-                                v[i] <<= 8;
-                        }
-                        const int n = k * FORMS + f;
-                        uint32_t(&l)[ROWS + 2] = low[n], (&m)[ROWS + 2] = middle[n];
-                        uint32_t(&h)[ROWS + 2] = high[n];
-                        l[r + 2] = percentile_min<T>(v[0], v[1], v[2]);
-                        m[r + 2] = percentile_middle<T, true>(v[0], v[1], v[2], a);
-                        h[r + 2] = percentile_max<T>(v[0], v[1], v[2]);
-                        median[f] = percentile_middle<T, true>(
-                            percentile_max<T>(l[r], l[r + 1], l[r + 2]),
-                            percentile_middle<T, false>(m[r], m[r + 1], m[r + 2], a),
-                            percentile_min<T>(h[r], h[r + 1], h[r + 2]), a);
-                    }
-                    if constexpr (sizeof(T) == 4)
-                        out.at[k] = __float_as_uint(
-                            percentile_sample_of<T>(static_cast<int32_t>(median[0])));
-                    else
-                        out.at[k] = FORMS == 2 ? __byte_perm(median[0], median[FORMS - 1], 0x7351)
-                                               : median[0];
-                    if (Policy::C % 2 == 0 && a.alpha) {
-                        uint32_t mask = 0; // of samples of the last channel
-#pragma unroll
-                        for (int b = 0; b < 4; b++)
-                            if ((4 * k + b) / sizeof(T) % Policy::C == Policy::C - 1)
-                                mask |= 0xffu << 8 * b;
-                        out.at[k] = (out.at[k] & ~mask) | (center.at[k] & mask);
-                        center.at[k] = own.at[k];
-                    }
-                }
-                const bool stored = static_cast<unsigned>(rows) < count;
-                if (stored && whole)
+            for (int r = 0; r < ROWS; r++, y++, from += 4 * Policy::STRIDE, to += a.out_stride) {
+                if (y >= rows)
+                    break;
+                const Words out = state.add(a, from, r);
+                if (y < 2)
+                    continue;
+                if (rest >= BYTES)
                     *reinterpret_cast<Words *>(to) = out;
-                else if (stored && rest > 0)
+                else
 #pragma unroll
-                    for (int i = 0; i < 4 * W; i++)
+                    for (int i = 0; i < BYTES; i++)
                         if (i < rest)
                             to[i] = static_cast<unsigned char>(out.at[i / 4] >> i % 4 * 8);
             }
-#pragma unroll
-            for (int i = 0; i < 2 * W * FORMS; i++) {
-                low[i / 2][i % 2] = low[i / 2][ROWS + i % 2];
-                middle[i / 2][i % 2] = middle[i / 2][ROWS + i % 2];
-                high[i / 2][i % 2] = high[i / 2][ROWS + i % 2];
-            }
+            state.keep();
         }
     });
 }
@@ -271,18 +288,34 @@ static bool percentile_launch_march(const percentile_args &args, gf_queue *queue
 template <typename Sample, int SIDE> struct percentile_network_policy {
     typedef Sample T;
     static constexpr int K = SIDE, R = K / 2, N = 4, WIDTH = 32 * N;
-    static constexpr int THREADS = 256, LANES = 64, LINES = THREADS / LANES;
-    static constexpr int UNIT = 8 / sizeof(T); // samples of 8 bytes
+    static constexpr int THREADS = 256, BLOCKS = K == 5 ? 4 : 2;
+    static constexpr int LANES = 64, LINES = THREADS / LANES; // that load a row; rows
+    static constexpr int UNIT = 8 / sizeof(T);                // samples of 8 bytes
     static constexpr int HALVES = sizeof(T) < 4 ? 2 : 1;
     static constexpr int ROWS = 16, HEIGHT = HALVES * ROWS; // rows of words, and of results
     static constexpr int IN = ROWS + 2 * R, COUNT = (IN + LINES - 1) / LINES; // of these per thread
     // A row has 8 pixels on each side of the tile, which makes 8 bytes of memory whole. Pixels p, p
     // + N, p + 2 N, ... are neighbours. Neither loads nor stores have bank conflicts.
-    static constexpr int BLOCKS = K == 5 ? 4 : 2;
     static constexpr int GROUPS = 32 + 16 / N, PART = 40, STRIDE = N * PART;
     static constexpr int PLANE = IN * STRIDE + 3;
-    static constexpr int LINE = 4 * WIDTH * sizeof(T); // bytes of a row of results
+    static constexpr int LINE = 4 * WIDTH; // samples of a row of results, at most
 };
+
+// Return the median of K + 1 sorted words, K - 1 sorted words and one more. Without the latter, it
+// would be one of two, numbers K - 1 and K: of all ways to take that many words and one from the
+// beginnings of both sequences, one has the least last word.
+template <typename T, int K>
+GF_DEVICE uint32_t percentile_median(const uint32_t *core, const uint32_t *row, uint32_t corner) {
+    uint32_t limit[2];
+#pragma unroll
+    for (int t = 0; t < 2; t++) {
+        limit[t] = core[K - 1 + t];
+#pragma unroll
+        for (int n = 0; n < K - 1; n++)
+            limit[t] = percentile_min<T>(limit[t], percentile_max<T>(core[K - 2 - n + t], row[n]));
+    }
+    return percentile_max<T>(limit[0], percentile_min<T>(limit[1], corner));
+}
 
 // Compute the medians of N windows in two rows. get(d, j): word of column d and row j of the first
 // window; put(i, y, word): result i of row y. Rows 1 to K - 1 are in the windows of both rows, and
@@ -311,20 +344,19 @@ GF_DEVICE void percentile_medians(const percentile_args &args, Get get, Put put)
         percentile_merge<T, 2 * S, 2 * S>(pair[1], pair[2], quad, args);
 #pragma unroll
     for (int x = 0; x < N; x += 2) { // two pixels share S columns
-        uint32_t shared[S * S];
+        uint32_t shared[S * S], row[2][S];
         if constexpr (K == 7)
             percentile_merge<T, 4 * S, 2 * S, FROM, LAST + 1>(quad, pair[x > 0 ? 3 : 0], shared,
                                                               args);
         else
             percentile_merge<T, 2 * S, 2 * S, FROM, LAST + 1>(pair[x / 2], pair[x / 2 + 1], shared,
                                                               args);
-        uint32_t middle[2][S];
 #pragma unroll
         for (int y = 0; y < 2; y++) {
 #pragma unroll
             for (int i = 0; i < S; i++)
-                middle[y][i] = end[y][x + 1 + i];
-            percentile_sort<T, S>(middle[y], args);
+                row[y][i] = end[y][x + 1 + i];
+            percentile_sort<T, S>(row[y], args);
         }
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -333,24 +365,8 @@ GF_DEVICE void percentile_medians(const percentile_args &args, Get get, Put put)
             percentile_merge<T, COUNT, S, FIRST - FROM, LAST + 1 - FROM>(shared + FROM, column[d],
                                                                          core, args);
 #pragma unroll
-            for (int y = 0; y < 2; y++) {
-                // Without the sample at the corner, the median would be one of two. Number K - 1 +
-                // i of two sorted sequences: of the ways to take that many samples and one from
-                // their beginnings, one has the least last sample.
-                uint32_t limit[2];
-#pragma unroll
-                for (int t = 0; t < 2; t++) {
-                    limit[t] = core[FIRST - FROM + S + t];
-#pragma unroll
-                    for (int n = 0; n < S; n++)
-                        limit[t] = percentile_min<T>(
-                            limit[t],
-                            percentile_max<T>(core[FIRST - FROM + S - 1 - n + t], middle[y][n]));
-                }
-                const uint32_t median =
-                    percentile_max<T>(limit[0], percentile_min<T>(limit[1], end[y][d]));
-                put(x + i, y, median);
-            }
+            for (int y = 0; y < 2; y++)
+                put(x + i, y, percentile_median<T, K>(core + FIRST - FROM, row[y], end[y][d]));
         }
     }
 }
@@ -440,52 +456,69 @@ GF_DEVICE void percentile_fill(const percentile_args &a, int64_t left, int64_t t
     }
 }
 
-// Grid: tiles. Block: 256 threads. Shared memory: the tile, and its
-// results.
+// Store the results of a warp, rows y and y + 1 of the words of a tile.
+template <typename Policy>
+GF_DEVICE void percentile_store(const percentile_args &a, int64_t left, int64_t top, int y,
+                                const typename Policy::T *results) {
+    typedef typename Policy::T T;
+    constexpr int EACH = 16 / sizeof(T);
+    const int64_t rest = (a.in.width - left) * a.in.channels, end = a.first + a.rows;
+    const int all = Policy::WIDTH * a.in.channels, n = rest < all ? static_cast<int>(rest) : all;
+#pragma unroll
+    for (int i = 0; i < 2 * Policy::HALVES; i++) {
+        const int row = y + i % 2 + i / 2 * Policy::ROWS;
+        const T *from = results + row * Policy::LINE;
+        T *to = percentile_out<T>(a, top + row) + left * a.in.channels;
+        for (int at = threadIdx.x % 32 * EACH; at < n && top + row < end; at += 32 * EACH)
+            if (at + EACH <= n)
+                *reinterpret_cast<uint4 *>(to + at) = *reinterpret_cast<const uint4 *>(from + at);
+            else
+                for (int j = at; j < n; j++)
+                    to[j] = from[j];
+    }
+}
+
+// Compute medians of K x K pixels. A warp computes two rows of words.
+// Grid: tiles. Block: 256 threads. Shared memory: the results of a tile, and its words.
 template <typename Policy>
 __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
     percentile_network(const __grid_constant__ percentile_args a) {
     typedef typename Policy::T T;
-    constexpr int R = Policy::R, N = Policy::N, ROWS = Policy::ROWS, WIDTH = Policy::WIDTH;
-    constexpr int HALVES = Policy::HALVES, LINE = Policy::LINE / sizeof(T);
+    constexpr int R = Policy::R, N = Policy::N, ROWS = Policy::ROWS, LINE = Policy::LINE;
     if (gf_arch < 800) // never launched: too little shared memory
         return;
     extern __shared__ uint4 percentile_shared[];
-    const int C = a.in.channels, lane = threadIdx.x % 32;
+    const int C = a.in.channels, lane = threadIdx.x % 32, y = threadIdx.x / 32 * 2;
     // The tiles at the bottom take longer than others: they come first.
-    const unsigned across = static_cast<unsigned>((a.in.width + WIDTH - 1) / WIDTH);
+    const unsigned across = static_cast<unsigned>((a.in.width + Policy::WIDTH - 1) / Policy::WIDTH);
     const unsigned tile = (blockIdx.x + gridDim.x - across) % gridDim.x, down = tile / across;
-    const int64_t left = static_cast<int64_t>(tile - down * across) * WIDTH;
+    const int64_t left = static_cast<int64_t>(tile - down * across) * Policy::WIDTH;
     const int64_t top = a.first + static_cast<int64_t>(down) * Policy::HEIGHT;
-    const int64_t bottom = top + Policy::HEIGHT + R, end = a.first + a.rows;
+    const int64_t bottom = top + Policy::HEIGHT + R;
     T *const results = reinterpret_cast<T *>(percentile_shared);
     uint32_t *const words = reinterpret_cast<uint32_t *>(results + Policy::HEIGHT * LINE);
     gf_wait_for_stream();
-    if (left >= 8 && left + WIDTH + 8 <= a.in.width && top >= R && bottom <= a.in.height &&
-        bottom <= end + R)
+    if (left >= 8 && left + Policy::WIDTH + 8 <= a.in.width && top >= R &&
+        bottom <= min(a.in.height, a.first + a.rows + R))
         percentile_fill<Policy>(a, left, top, words);
     else
         percentile_fill_edge<Policy>(a, left, top, words);
     __syncthreads();
-    // A warp computes two rows, and those of the high halves.
-    static_assert(Policy::THREADS / 16 == ROWS, "one pair of rows per warp");
-    const int y = threadIdx.x / 32 * 2;
     const uint32_t *from = words + y * Policy::STRIDE + lane;
     for (int c = 0; c < C; c++, from += Policy::PLANE) {
         T *to[N];
 #pragma unroll
         for (int i = 0; i < N; i++)
             to[i] = results + y * LINE + (lane * N + i) * C + c;
-        if (a.alpha && c == C - 1) {
-            for (int i = 0; i < 2 * HALVES; i++) {
-                const int row = i % 2 + i / 2 * ROWS;
-                for (int j = 0; j < N; j++)
-                    if (left + lane * N + j < a.in.width && top + y + row < end)
-                        to[j][row * LINE] = reinterpret_cast<const T *>(
-                            gf_window_row(a.in, top + y + row))[(left + lane * N + j) * C + c];
-            }
-            continue;
+        for (int i = 0; a.alpha && c == C - 1 && i < 2 * N * Policy::HALVES; i++) {
+            const int row = i / N % 2 + i / (2 * N) * ROWS;
+            const int64_t x = left + lane * N + i % N;
+            if (x < a.in.width && top + y + row < a.first + a.rows)
+                to[0][row * LINE + i % N * C] =
+                    reinterpret_cast<const T *>(gf_window_row(a.in, top + y + row))[x * C + c];
         }
+        if (a.alpha && c == C - 1)
+            break;
         const auto get = [&](int d, int j) {
             d += 8 - R;
             return from[j * Policy::STRIDE + d % N * Policy::PART + d / N];
@@ -493,33 +526,19 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
         const auto put = [&](int i, int row, uint32_t word) {
             to[i][row * LINE] =
                 percentile_sample_of<T>(static_cast<typename percentile_key<T>::Type>(word));
-            if constexpr (HALVES == 2)
+            if constexpr (Policy::HALVES == 2)
                 to[i][(row + ROWS) * LINE] = static_cast<T>(word >> 16);
         };
         percentile_medians<Policy>(a, get, put);
     }
     __syncwarp();
-    const int64_t rest = (a.in.width - left) * C;
-    const int samples = rest < WIDTH * C ? static_cast<int>(rest) : WIDTH * C;
-#pragma unroll
-    for (int i = 0; i < 2 * HALVES; i++) {
-        const int row = y + i % 2 + i / 2 * ROWS;
-        T *to = percentile_out<T>(a, top + row) + left * C;
-        for (int at = lane * (16 / sizeof(T)); at < samples && top + row < end;
-             at += 512 / sizeof(T))
-            if (at + static_cast<int>(16 / sizeof(T)) <= samples)
-                *reinterpret_cast<uint4 *>(to + at) =
-                    *reinterpret_cast<const uint4 *>(results + row * LINE + at);
-            else
-                for (int j = at; j < samples; j++)
-                    to[j] = results[row * LINE + j];
-    }
+    percentile_store<Policy>(a, left, top, y, results);
 }
 
 template <typename T, int K>
 static bool percentile_launch_tile(const percentile_args &a, gf_queue *queue) {
     typedef percentile_network_policy<T, K> Policy;
-    constexpr size_t results = Policy::HEIGHT * Policy::LINE, plane = 4 * Policy::PLANE;
+    constexpr size_t results = Policy::HEIGHT * Policy::LINE * sizeof(T), plane = 4 * Policy::PLANE;
     const bool launched = gf_allow_shared<percentile_network<Policy>>(results + 4 * plane);
     if (launched)
         gf_launch_kernel(
