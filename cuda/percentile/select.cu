@@ -48,7 +48,8 @@ GF_DEVICE bool percentile_copies(const percentile_args &a, const percentile_tile
 
 // Return the position in its row of the sample in column t of a tile with its halo; -1: the
 // constant. Columns after the last window are not used.
-GF_DEVICE int64_t percentile_column(const percentile_args &a, const percentile_tile &tile, int t) {
+GF_DEVICE int64_t percentile_position(const percentile_args &a, const percentile_tile &tile,
+                                      int t) {
     const int64_t x = tile.left - a.radius[0] + min(t, tile.columns - 1 + 2 * a.radius[0]);
     const int64_t at = gf_edge_index(a.in.edge.mode, x, a.in.width);
     return at < 0 ? -1 : at * a.in.channels + tile.channel;
@@ -63,13 +64,18 @@ GF_DEVICE int64_t percentile_column(const percentile_args &a, const percentile_t
 template <int COLUMNS, int GROUP> struct percentile_counts {
     static constexpr int GROUPS = COLUMNS / GROUP, STRIDE = COLUMNS + GROUPS;
     static constexpr int LEVELS = 4, WORDS = 85 * STRIDE;
-    uint32_t own, group; // addresses of the thread
-    // Addresses of the window of the thread: the groups, and columns that are to be added
-    // (sign 1) or subtracted.
-    uint32_t one, two, many, single[GROUP - 1];
+    static_assert(GROUPS % 32 == 0, "t / GROUPS is equal in a warp");
+    uint32_t here; // address of word 0 of thread t % GROUPS
+    // Offsets from there, equal in a warp: the column of the thread, and its window: columns that
+    // are to be added (sign 1) or subtracted, the groups in their order, in up to 3 parts.
+    uint32_t own, single[GROUP - 1], one, two, many;
     int count, sign; // groups
     bool small;      // all sums fit in bytes
+    // Words of the groups from `one` and `two`. Those that are not used remain 0: no instruction
+    // sets them.
+    uint32_t few[3] = {};
 
+    // Return the offset of the first word of a level.
     static __device__ __forceinline__ constexpr uint32_t base(int level) {
         return ((1 << 2 * level) - 1) / 3 * STRIDE * 4;
     }
@@ -80,95 +86,110 @@ template <int COLUMNS, int GROUP> struct percentile_counts {
         return x;
     }
 
-    // Start with samples that are all 0. Return the column of thread t.
+    static __device__ __forceinline__ void add(uint32_t address, uint32_t n) {
+        asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(address), "r"(n) : "memory");
+    }
+
+    // Start with samples that are all 0. Return the column of thread t. All threads of a warp must
+    // call it.
     __device__ __forceinline__ int open(const percentile_args &a, uint32_t *shared, int t) {
-        const int width = 2 * a.radius[0] + 1, c = t % GROUPS * GROUP + t / GROUPS;
-        const uint32_t start = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-        sign = width % GROUP == GROUP - 1 ? 1 : -1;
-        count = width / GROUP + (sign < 0);
-        const int g = (c + (sign > 0) * (GROUP - 1)) / GROUP;
-        const int begin = min(c, g * GROUP), middle = max(c, g * GROUP);
-        const int end = min(c + width, (g + count) * GROUP);
-        small = width * (2 * a.radius[1] + 1) <= 255 && count < 4;
-        own = start + 4 * t;
-        group = start + 4 * (COLUMNS + t % GROUPS);
-        one = start + 4 * (COLUMNS + g);
-        two = one + count % 2 * 4;
-        many = two + (count & 2) * 4;
-        // Else the compiler would compute these addresses again and again.
-        asm volatile("" : "+r"(own), "+r"(group), "+r"(one), "+r"(two), "+r"(many));
-#pragma unroll
-        for (int i = 0; i < GROUP - 1; i++) {
-            const int at = begin + i < middle ? begin + i : end + i - (middle - begin);
-            single[i] = start + 4 * (at % GROUP * GROUPS + at / GROUP);
-            asm volatile("" : "+r"(single[i]));
-        }
+        const int height = 2 * a.radius[1] + 1;
+        here = static_cast<uint32_t>(__cvta_generic_to_shared(shared + t % GROUPS));
+        asm volatile("" : "+r"(here)); // else the compiler would compute it again and again
+        set_window(2 * a.radius[0] + 1, t / GROUPS);
+        small = (2 * a.radius[0] + 1) * height <= 255 && count < 4;
         for (int w = 0; w < WORDS / STRIDE; w++) {
-            const int n = w == 0 || w == 1 || w == 5 || w == 21 ? 2 * a.radius[1] + 1 : 0;
+            const int n = w == 0 || w == 1 || w == 5 || w == 21 ? height : 0;
             shared[w * STRIDE + t] = n;
             shared[w * STRIDE + COLUMNS + t % GROUPS] = n * GROUP;
         }
-        return c;
+        return t % GROUPS * GROUP + t / GROUPS;
     }
 
-    __device__ __forceinline__ void change(uint32_t offset, uint32_t n) const {
-        asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(own + offset), "r"(n) : "memory");
-        asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(group + offset), "r"(n) : "memory");
+    // Set the offsets of windows of this width, from column c of a group. After a shuffle, the
+    // compiler knows that they are equal in a warp: the addition of a uniform register is free.
+    __device__ __forceinline__ void set_window(int width, int c) {
+        sign = width % GROUP == GROUP - 1 ? 1 : -1;
+        count = width / GROUP + (sign < 0);
+        const int first = sign > 0 && c > 0; // group
+        own = __shfl_sync(GF_WARP, 4 * GROUPS * c, 0);
+        one = __shfl_sync(GF_WARP, 4 * (COLUMNS + first), 0);
+        two = one + count % 2 * 4;
+        many = two + (count & 2) * 4;
+        // The columns before the groups or before the window, then those at the other end
+        const int begin = min(c, first * GROUP), before = max(c, first * GROUP) - begin;
+        const int end = min(c + width, (first + count) * GROUP);
+#pragma unroll
+        for (int i = 0; i < GROUP - 1; i++) {
+            const int at = i < before ? begin + i : end + i - before;
+            single[i] = __shfl_sync(GF_WARP, 4 * (at % GROUP * GROUPS + at / GROUP), 0);
+        }
     }
 
     // Count a sample that enters the column of the thread, and no longer the one that leaves it.
     __device__ __forceinline__ void slide(uint32_t entering, uint32_t leaving) const {
+        const auto change = [&](uint32_t value, int level, uint32_t n) {
+            const uint32_t at = here + value * (4 * STRIDE);
+            add(at + own + base(level), n);
+            add(at + (4 * COLUMNS + base(level)), n);
+        };
 #pragma unroll
         for (int level = 0; level < LEVELS; level++) {
             const uint32_t x = entering >> (6 - 2 * level), y = leaving >> (6 - 2 * level);
-            const uint32_t more = __funnelshift_l(0, 1, 8 * x),
-                           less = __funnelshift_l(0, ~0u, 8 * y);
+            const uint32_t more = __funnelshift_l(0, 1, 8 * x);
+            const uint32_t less = __funnelshift_l(0, ~0u, 8 * y);
             if (level == 0) {
-                change(0, more + less);
+                change(0, level, more + less);
             } else {
-                change((x >> 2) * (STRIDE * 4) + base(level), more);
-                change((y >> 2) * (STRIDE * 4) + base(level), less);
+                change(x >> 2, level, more);
+                change(y >> 2, level, less);
             }
+        }
+    }
+
+    // Sum the words of the class at an address: all counters, and the even ones if not SMALL.
+    template <bool SMALL>
+    __device__ __forceinline__ void sum(uint32_t at, uint32_t *all, uint32_t *even) {
+        *all = *even = 0;
+        const auto include = [&](uint32_t x) {
+            *all += x;
+            *even += SMALL ? 0 : x & 0x00ff00ffu;
+        };
+        uint32_t w[4]; // all loads precede the sums
+#pragma unroll
+        for (int i = 0; i < GROUP - 1; i++)
+            w[i] = load(at + single[i]);
+        if (count & 1)
+            few[0] = load(at + one);
+        if (count & 2)
+            few[1] = load(at + two), few[2] = load(at + two + 4);
+#pragma unroll
+        for (int i = 0; i < GROUP - 1; i++)
+            include(w[i]);
+        *all *= sign, *even *= sign;
+#pragma unroll
+        for (int i = 0; i < 3; i++)
+            include(few[i]);
+        uint32_t next = at + many;
+#pragma unroll 1
+        for (int i = count; !SMALL && i > 3; i -= 4, next += 16) {
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                w[k] = load(next + 4 * k);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                include(w[k]);
         }
     }
 
     // Return the value of the sample at an index of the sorted window, and subtract from the index
     // the number of lower values.
-    template <bool SMALL> __device__ __forceinline__ uint32_t find_of(uint32_t *index) const {
-        constexpr uint32_t EVEN = 0x00ff00ffu;
+    template <bool SMALL> __device__ __forceinline__ uint32_t find_of(uint32_t *index) {
         uint32_t value = 0, rest = ~*index; // the sum of rest and a greater number is negative
 #pragma unroll
         for (int level = 0; level < LEVELS; level++) {
-            const uint32_t at = value * (STRIDE * 4) + base(level);
-            uint32_t w[GROUP - 1], u[4] = {}, all = 0, even = 0; // counters; the even ones
-            const auto sum = [&](uint32_t x) {
-                all += x;
-                even += SMALL ? 0 : x & EVEN;
-            };
-#pragma unroll
-            for (int i = 0; i < GROUP - 1; i++)
-                w[i] = load(single[i] + at);
-            if (count & 1)
-                u[0] = load(one + at);
-            if (count & 2)
-                u[1] = load(two + at), u[2] = load(two + at + 4);
-#pragma unroll
-            for (int i = 0; i < GROUP - 1; i++)
-                sum(w[i]);
-            all *= sign, even *= sign;
-#pragma unroll
-            for (int i = 0; i < 3; i++)
-                sum(u[i]);
-            uint32_t next = many + at;
-#pragma unroll 1
-            for (int i = count; !SMALL && i > 3; i -= 4, next += 16) {
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    u[k] = load(next + 4 * k);
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    sum(u[k]);
-            }
+            uint32_t all, even;
+            sum<SMALL>(here + value * (4 * STRIDE) + base(level), &all, &even);
             uint32_t e[3]; // negative if the sum of the first counters is at most the index
             if (SMALL) {
                 e[0] = __dp4a(all, 0x000001u, rest);
@@ -186,98 +207,142 @@ template <int COLUMNS, int GROUP> struct percentile_counts {
         return value;
     }
 
-    __device__ __forceinline__ uint32_t find(uint32_t *index) const {
+    __device__ __forceinline__ uint32_t find(uint32_t *index) {
         return small ? find_of<true>(index) : find_of<false>(index);
     }
 };
 
 // ---- u8 -----------------------------------------------------------------------------------------
 
+// A column of a tile and its halo, of which a thread loads the samples and stores the results, ROWS
+// rows at a time.
+template <int COLUMNS> struct percentile_column {
+    static constexpr int ROWS = 8;
+    // In shared memory: the rows that enter the windows, those that leave them, and one more, as
+    // the samples of the next step are read ahead. The results replace the entering samples.
+    struct Shared {
+        const unsigned char *source[2 * ROWS];
+        bool outside[2 * ROWS];
+        uint8_t samples[2 * ROWS + 1][COLUMNS];
+    };
+    const percentile_args &a;
+    const percentile_tile tile;
+    Shared &s;
+    int t, height, steps;   // the thread; rows of a window, of the tile
+    int64_t at;             // position in an input row; -1: the constant
+    unsigned char *to;      // the next result
+    uint8_t next[2 * ROWS]; // loaded samples
+
+    __device__ __forceinline__ void open() {
+        t = threadIdx.x, height = 2 * a.radius[1] + 1, steps = tile.rows + height - 1;
+        asm volatile("" : "+r"(steps)); // else the compiler would compute it again and again
+        at = percentile_position(a, tile, t);
+        to = percentile_out<unsigned char>(a, tile.top) + (tile.left + t) * a.in.channels +
+             tile.channel;
+    }
+
+    // Locate the rows of the next steps, from this one.
+    __device__ __forceinline__ void locate(int step) {
+        if (t >= 2 * ROWS)
+            return;
+        const int row = max(min(step + t % ROWS, steps - 1) - t / ROWS * height, 0);
+        const unsigned char *from = gf_window_row(a.in, tile.top - a.radius[1] + row);
+        s.source[t] = from ? from : a.in.in;
+        s.outside[t] = !from;
+    }
+
+    // Start to load the samples of these rows.
+    __device__ __forceinline__ void load() {
+#pragma unroll
+        for (int k = 0; k < 2 * ROWS; k++)
+            next[k] = s.source[k][max(at, static_cast<int64_t>(0))];
+        if (a.in.edge.mode == GF_EDGE_CONSTANT)
+#pragma unroll
+            for (int k = 0; k < 2 * ROWS; k++)
+                next[k] = s.outside[k] || at < 0 ? static_cast<uint8_t>(a.in.edge.value) : next[k];
+    }
+
+    // Store the results of the steps before this one.
+    __device__ __forceinline__ void store(int step) {
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            const int last = step + k - ROWS;
+            if (last >= height - 1 && last < steps && t < tile.columns) {
+                *to = s.samples[k][t];
+                to += a.out_stride;
+            }
+        }
+    }
+
+    // Pass on the loaded samples. Before the first window is complete, zeros leave it.
+    __device__ __forceinline__ void share(int step) {
+#pragma unroll
+        for (int k = 0; k < 2 * ROWS; k++)
+            s.samples[k][t] = k >= ROWS && step + k - ROWS < height ? 0 : next[k];
+    }
+
+    // Compute the rows of the steps from this one. c: the column that the thread counts.
+    template <typename Counts>
+    __device__ __forceinline__ void compute(Counts &counts, int step, int c) {
+        uint8_t *row = &s.samples[0][c];
+        uint32_t entering = row[0], leaving = row[ROWS * COLUMNS];
+#pragma unroll 1
+        for (int k = 0; k < min(ROWS, steps - step); k++, row += COLUMNS) {
+            counts.slide(entering, leaving);
+            entering = row[COLUMNS], leaving = row[(ROWS + 1) * COLUMNS];
+            asm volatile("" : "+r"(entering), "+r"(leaving)); // else they would be 16-bit integers
+            __syncthreads();
+            uint32_t index = a.index;
+            if (c < tile.columns && step + k >= height - 1)
+                *row = static_cast<uint8_t>(counts.find(&index));
+            __syncthreads();
+        }
+    }
+};
+
 // Grid: tiles, channels first. Block: a thread per column of the tile and its halo. Shared memory:
-// 112 KB for 256 columns, so that two blocks are resident; 72 registers.
+// 111 KB for 256 columns, so that two blocks are resident; 70 registers.
 template <int COLUMNS, int GROUP>
 __global__ void __launch_bounds__(COLUMNS, 512 / COLUMNS)
     percentile_bytes(const __grid_constant__ percentile_args a,
                      const __grid_constant__ percentile_tiles tiles) {
-    constexpr int CHUNK = 8; // rows that are loaded and stored at once
-    if (gf_arch < 800)       // never launched: too little shared memory
+    typedef percentile_column<COLUMNS> Column;
+    if (gf_arch < 800) // never launched: too little shared memory
         return;
     extern __shared__ uint32_t percentile_words[];
-    __shared__ const unsigned char *source[2 * CHUNK];
-    __shared__ bool outside[2 * CHUNK];
-    // One row more: the samples of the next step are read ahead.
-    __shared__ uint8_t rows[2 * CHUNK + 1][COLUMNS], results[CHUNK][COLUMNS];
-    const percentile_tile tile = percentile_tile_of(a, tiles);
-    const int t = threadIdx.x, height = 2 * a.radius[1] + 1;
-    int steps = tile.rows + height - 1;
-    asm volatile("" : "+r"(steps)); // else the compiler would compute it again and again
-    const int64_t at = percentile_column(a, tile, t);
-    unsigned char *to =
-        percentile_out<unsigned char>(a, tile.top) + (tile.left + t) * a.in.channels + tile.channel;
+    __shared__ typename Column::Shared shared;
+    Column column = {a, percentile_tile_of(a, tiles), shared};
     percentile_counts<COLUMNS, GROUP> counts;
-    const int c = counts.open(a, percentile_words, t);
+    column.open();
+    const int c = counts.open(a, percentile_words, threadIdx.x);
     gf_wait_for_stream();
-    if (percentile_copies<uint8_t>(a, tile))
+    if (percentile_copies<uint8_t>(a, column.tile))
         return;
-    uint8_t next[2 * CHUNK]; // samples of the rows that enter and leave the window
-    const auto locate = [&](int step) {
-        if (t >= 2 * CHUNK)
-            return;
-        const int row = max(min(step + t % CHUNK, steps - 1) - t / CHUNK * height, 0);
-        const unsigned char *from = gf_window_row(a.in, tile.top - a.radius[1] + row);
-        source[t] = from ? from : a.in.in;
-        outside[t] = !from;
-    };
-    const auto load = [&]() {
-#pragma unroll
-        for (int k = 0; k < 2 * CHUNK; k++)
-            next[k] = source[k][max(at, static_cast<int64_t>(0))];
-        if (a.in.edge.mode == GF_EDGE_CONSTANT)
-#pragma unroll
-            for (int k = 0; k < 2 * CHUNK; k++)
-                next[k] = outside[k] || at < 0 ? static_cast<uint8_t>(a.in.edge.value) : next[k];
-    };
-    locate(0);
+    column.locate(0);
     __syncthreads();
-    load();
+    column.load();
     __syncthreads();
 #pragma unroll 1
-    for (int step = 0;; step += CHUNK) {
-#pragma unroll
-        for (int k = 0; k < CHUNK; k++) {
-            const int last = step + k - CHUNK;
-            if (last >= height - 1 && last < steps && t < tile.columns) {
-                *to = results[k][t];
-                to += a.out_stride;
-            }
-        }
-        if (step >= steps)
+    for (int step = 0;; step += Column::ROWS) {
+        column.store(step);
+        if (step >= column.steps)
             return;
-#pragma unroll
-        for (int k = 0; k < 2 * CHUNK; k++)
-            rows[k][t] = k >= CHUNK && step + k - CHUNK < height ? 0 : next[k];
-        locate(step + CHUNK);
+        column.share(step);
+        column.locate(step + Column::ROWS);
         __syncthreads();
-        load();
-        uint32_t entering = rows[0][c], leaving = rows[CHUNK][c];
-#pragma unroll 1
-        for (int k = 0; k < min(CHUNK, steps - step); k++) {
-            counts.slide(entering, leaving);
-            entering = rows[k + 1][c], leaving = rows[CHUNK + k + 1][c];
-            __syncthreads();
-            uint32_t index = a.index;
-            if (c < tile.columns && step + k >= height - 1)
-                results[k][c] = static_cast<uint8_t>(counts.find(&index));
-            __syncthreads();
-        }
+        column.load();
+        column.compute(counts, step, c);
     }
 }
 
 // ---- u16 and f32 --------------------------------------------------------------------------------
 
 // A tile of SAMPLES samples with its halo. PARTS parts of its rows are computed at the same time.
-template <int COLUMNS, int GROUP, int PARTS, int ITEMS> struct percentile_sorted {
-    static constexpr int THREADS = 1024, SAMPLES = THREADS * ITEMS, ROWS = SAMPLES / COLUMNS;
+template <typename Sample, int TILE_COLUMNS, int GROUP, int TILE_PARTS, int ITEMS>
+struct percentile_sorted {
+    typedef Sample T;
+    static constexpr int COLUMNS = TILE_COLUMNS, PARTS = TILE_PARTS, THREADS = 1024;
+    static constexpr int SAMPLES = THREADS * ITEMS, ROWS = SAMPLES / COLUMNS;
     static constexpr int SIZE = SAMPLES / 256, STRIDE = SIZE + 2; // of a group; without conflicts
     typedef cub::BlockRadixSort<uint32_t, THREADS, ITEMS> Sort;
     typedef percentile_counts<COLUMNS, GROUP> Counts;
@@ -292,64 +357,108 @@ template <int COLUMNS, int GROUP, int PARTS, int ITEMS> struct percentile_sorted
     };
     const unsigned char *row[256];
     int64_t column[256];
+
+    __device__ __forceinline__ void locate(const percentile_args &a, const percentile_tile &tile) {
+        const int t = threadIdx.x, last = tile.rows - 1 + 2 * a.radius[1];
+        if (t < 256) {
+            column[t] = percentile_position(a, tile, t);
+            row[t] = gf_window_row(a.in, tile.top - a.radius[1] + min(t, last));
+        }
+    }
+
+    // Return the sample at a position.
+    __device__ __forceinline__ T load(const percentile_args &a, uint32_t position) const {
+        const T *from = reinterpret_cast<const T *>(row[position >> 8]);
+        const int64_t at = column[position & 255];
+        return from && at >= 0 ? from[at] : static_cast<T>(a.in.edge.value);
+    }
+
+    // Sort the positions of all samples. An item has 16 bits of a key, and a position.
+    __device__ __forceinline__ void sort_items(const percentile_args &a, uint32_t (&items)[ITEMS]) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            const int n = threadIdx.x + i * THREADS;
+            items[i] = n < ROWS * COLUMNS ? n / COLUMNS << 8 | n % COLUMNS : 0xffff; // no window
+        }
+#pragma unroll 1
+        for (int shift = 0; shift < 8 * static_cast<int>(sizeof(T)); shift += 16) {
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) {
+                const uint32_t position = items[i] & 0xffff;
+                const uint32_t key = percentile_key_of(load(a, position));
+                items[i] = (key ^ (sizeof(T) == 4 ? 1u << 31 : 0)) >> shift << 16 | position;
+            }
+            Sort(sort).Sort(items, 16, 32);
+            __syncthreads();
+        }
+    }
+
+    // Divide the sorted samples into groups.
+    __device__ __forceinline__ void set_groups(const uint32_t (&items)[ITEMS]) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            const uint32_t rank = threadIdx.x * ITEMS + i;
+            const uint32_t x = items[i] & 255, y = items[i] >> 8 & 255;
+            groups.positions[rank / SIZE][rank % SIZE] = y << 8 | x;
+            if (x < COLUMNS)
+                groups.group[y * COLUMNS + x] = rank / SIZE;
+        }
+    }
+
+    // Return the position of sample `index` of those of a group that are in the window at (x, y).
+    __device__ __forceinline__ uint32_t find(const percentile_args &a, uint32_t group,
+                                             uint32_t index, int x, int y) const {
+        const uint32_t width = 2 * a.radius[0], height = 2 * a.radius[1]; // without the first ones
+        const uint16_t *position = groups.positions[group];
+        uint32_t inside; // bits: whether positions are in the window
+        for (;; position += 8) {
+            inside = 0;
+#pragma unroll
+            for (int k = 0; k < 8; k += 2) {
+                const uint32_t two = *reinterpret_cast<const uint32_t *>(position + k);
+#pragma unroll
+                for (int i = 0; i < 2; i++)
+                    if ((two >> 16 * i & 255) - x <= width &&
+                        (two >> (16 * i + 8) & 255) - y <= height)
+                        inside |= 1u << (k + i);
+            }
+            if (index < __popc(inside))
+                break;
+            index -= __popc(inside);
+        }
+        for (; index > 0; index--)
+            inside &= inside - 1;
+        return position[__ffs(inside) - 1];
+    }
 };
 
 // Grid: tiles, channels first. Block: 1024 threads. All sort; one thread per column and part
-// counts.
-template <typename T, int COLUMNS, int GROUP, int PARTS, int ITEMS>
-__global__ void __launch_bounds__(1024, 1)
+// counts. The tile takes most of the shared memory of an SM; 64 registers.
+template <typename Shared>
+__global__ void __launch_bounds__(Shared::THREADS, 1)
     percentile_ranks(const __grid_constant__ percentile_args a,
                      const __grid_constant__ percentile_tiles tiles) {
-    typedef percentile_sorted<COLUMNS, GROUP, PARTS, ITEMS> Shared;
-    constexpr int ALL = Shared::ROWS * COLUMNS;
+    typedef typename Shared::T T;
+    constexpr int COLUMNS = Shared::COLUMNS, PARTS = Shared::PARTS;
     if (gf_arch < 800) // never launched
         return;
     extern __shared__ uint32_t percentile_words[];
     Shared &s = *reinterpret_cast<Shared *>(percentile_words);
     const percentile_tile tile = percentile_tile_of(a, tiles);
-    const int t = threadIdx.x, height = 2 * a.radius[1] + 1;
     gf_wait_for_stream();
     if (percentile_copies<T>(a, tile))
         return;
-    if (t < 256) {
-        s.column[t] = percentile_column(a, tile, t);
-        s.row[t] = gf_window_row(a.in, tile.top - a.radius[1] + min(t, tile.rows + height - 2));
-    }
+    s.locate(a, tile);
     __syncthreads();
-    const auto sample = [&](uint32_t position) {
-        const T *row = reinterpret_cast<const T *>(s.row[position >> 8]);
-        const int64_t at = s.column[position & 255];
-        return row && at >= 0 ? row[at] : static_cast<T>(a.in.edge.value);
-    };
-    uint32_t items[ITEMS]; // 16 bits of a key, and a position
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        const int n = t + i * Shared::THREADS;
-        items[i] = n < ALL ? n / COLUMNS << 8 | n % COLUMNS : 0xffff; // in no window
-    }
-#pragma unroll 1
-    for (int shift = 0; shift < 8 * static_cast<int>(sizeof(T)); shift += 16) {
-#pragma unroll
-        for (int i = 0; i < ITEMS; i++) {
-            const uint32_t position = items[i] & 0xffff, key = percentile_key_of(sample(position));
-            items[i] = (key ^ (sizeof(T) == 4 ? 1u << 31 : 0)) >> shift << 16 | position;
-        }
-        typename Shared::Sort(s.sort).Sort(items, 16, 32);
-        __syncthreads();
-    }
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        const uint32_t rank = t * ITEMS + i, x = items[i] & 255, y = items[i] >> 8 & 255;
-        s.groups.positions[rank / Shared::SIZE][rank % Shared::SIZE] = y << 8 | x;
-        if (x < COLUMNS)
-            s.groups.group[y * COLUMNS + x] = rank / Shared::SIZE;
-    }
-    const int part = t / COLUMNS, rows = (tile.rows + PARTS - 1) / PARTS, first = part * rows;
-    const uint32_t width = 2 * a.radius[0];
-    percentile_counts<COLUMNS, GROUP> counts;
+    uint32_t items[Shared::SAMPLES / Shared::THREADS];
+    s.sort_items(a, items);
+    s.set_groups(items);
+    const int part = threadIdx.x / COLUMNS, rows = (tile.rows + PARTS - 1) / PARTS;
+    const int first = part * rows, height = 2 * a.radius[1] + 1;
+    typename Shared::Counts counts;
     int c = COLUMNS;
     if (part < PARTS)
-        c = counts.open(a, s.groups.counts[part], t % COLUMNS);
+        c = counts.open(a, s.groups.counts[part], threadIdx.x % COLUMNS);
     __syncthreads();
     const uint8_t *group = s.groups.group + first * COLUMNS + c;
 #pragma unroll 1
@@ -360,26 +469,9 @@ __global__ void __launch_bounds__(1024, 1)
             counts.slide(*group, step < height ? 0 : group[-height * COLUMNS]);
         __syncthreads();
         if (active && c < tile.columns && step >= height - 1) {
-            uint32_t index = a.index, inside;
-            const uint16_t *position = s.groups.positions[counts.find(&index)];
-            for (;; position += 8) {
-                inside = 0; // bits: whether positions are in the window
-#pragma unroll
-                for (int k = 0; k < 8; k += 2) {
-                    const uint32_t two = *reinterpret_cast<const uint32_t *>(position + k);
-#pragma unroll
-                    for (int i = 0; i < 2; i++)
-                        if ((two >> 16 * i & 255) - c <= width &&
-                            (two >> (16 * i + 8) & 255) - y < static_cast<uint32_t>(height))
-                            inside |= 1u << (k + i);
-                }
-                if (index < __popc(inside))
-                    break;
-                index -= __popc(inside);
-            }
-            for (; index > 0; index--)
-                inside &= inside - 1;
-            const T result = sample(position[__ffs(inside) - 1]);
+            uint32_t index = a.index;
+            const uint32_t found = counts.find(&index);
+            const T result = s.load(a, s.find(a, found, index, c, y));
             percentile_out<T>(a, tile.top + y)[(tile.left + c) * a.in.channels + tile.channel] =
                 percentile_sample_of<T>(percentile_key_of(result));
         }
@@ -457,11 +549,10 @@ static bool percentile_launch_bytes(const percentile_args &a, gf_queue *queue) {
                                                                      shared, queue);
 }
 
-template <typename T, int COLUMNS, int GROUP, int PARTS, int ITEMS>
+template <typename Shared>
 static bool percentile_launch_ranks(const percentile_args &a, gf_queue *queue) {
-    typedef percentile_sorted<COLUMNS, GROUP, PARTS, ITEMS> Shared;
-    return percentile_launch_tiles<percentile_ranks<T, COLUMNS, GROUP, PARTS, ITEMS>>(
-        a, COLUMNS - 2 * a.radius[0], Shared::ROWS - 2 * a.radius[1], Shared::THREADS,
+    return percentile_launch_tiles<percentile_ranks<Shared>>(
+        a, Shared::COLUMNS - 2 * a.radius[0], Shared::ROWS - 2 * a.radius[1], Shared::THREADS,
         sizeof(Shared), queue);
 }
 
@@ -473,8 +564,8 @@ template <typename T> static void percentile_launch_any(const percentile_args &a
                                       : percentile_launch_bytes<256, 4>(a, queue);
     else
         launched = max(a.radius[0], a.radius[1]) > 31
-                       ? percentile_launch_ranks<T, 192, 2, 1, 32>(a, queue)
-                       : percentile_launch_ranks<T, 128, 4, 3, 16>(a, queue);
+                       ? percentile_launch_ranks<percentile_sorted<T, 192, 2, 1, 32>>(a, queue)
+                       : percentile_launch_ranks<percentile_sorted<T, 128, 4, 3, 16>>(a, queue);
     if (!launched)
         gf_launch_kernel(percentile_search<T>,
                          dim3(gf_blocks(static_cast<uint64_t>(a.in.width) * a.in.channels, 256),
