@@ -57,13 +57,19 @@ struct percentile_extreme_args : percentile_args {
     // Samples that a block computes along x, those that it loads before them, and all of them.
     int tile, halo, span;
     int group, before, after; // see percentile_scan
-    size_t shared;            // bytes
+    // Words of shared memory: those of a row; from a sample to the minima at the begin and at the
+    // end of its window; those before the rings and the groups.
+    int words, begin, end, rings, groups;
+    size_t shared; // bytes
 };
 
 struct percentile_extreme_policy {
     static constexpr int THREADS = 768; // at most, with 80 registers
     static constexpr int ROWS = 8;      // per step
     static constexpr int RUN = 12;      // pixels of a thread; the stride is free of bank conflicts
+    // Estimated latency of a step of an SM: that of the barriers and loads, in words that the
+    // resident blocks would compute in the same time.
+    static constexpr double LATENCY = 800;
 };
 
 // Transpose words of 4 / sizeof(T) samples.
@@ -86,20 +92,20 @@ template <typename T> GF_DEVICE void percentile_transpose(uint32_t *w) {
     }
 }
 
-// Compute minima along x of a run of pixels per thread: to `after` those from each pixel to the end
-// of its group of N pixels and of a.after groups after it, to `before` those from the begin of
-// a.before groups. Together, those at the ends of a window cover it. All threads must call it.
+// Compute minima along x of a run of pixels per thread, of the rows in shared memory. First those
+// from the begin of a.before groups of N pixels before the group of each pixel to the pixel, then
+// those from the pixel to the end of a.after groups after its group. Together, those at the ends of
+// a window cover it. All threads must call it.
 template <int N, typename Best>
-GF_DEVICE void percentile_scan(const percentile_extreme_args &a, const uint32_t *from,
-                               uint32_t *after, uint32_t *before, uint32_t *groups, int runs) {
+GF_DEVICE void percentile_scan(const percentile_extreme_args &a, uint32_t *rows) {
     constexpr int RUN = percentile_extreme_policy::RUN;
-    const int run = threadIdx.x;
-    const bool active = run < runs;
+    const int at = threadIdx.x * RUN, size = a.words * percentile_extreme_policy::ROWS;
+    const bool active = at < size;
+    uint32_t *from = rows + at, *groups = rows + a.groups + at / N;
     uint32_t x[RUN], y[RUN];
     Best best;
     if (active)
-        gf_load_words<4 * RUN>(x, reinterpret_cast<const unsigned char *>(from + run * RUN));
-    groups += run * (RUN / N);
+        gf_load_words<4 * RUN>(x, reinterpret_cast<const unsigned char *>(from));
     if (N > 2 && a.before + a.after > 0) {
 #pragma unroll
         for (int j = 0; j < RUN && active; j++) {
@@ -120,176 +126,92 @@ GF_DEVICE void percentile_scan(const percentile_extreme_args &a, const uint32_t 
     if (!active)
         return;
 #pragma unroll
-    for (int j = 0; j < RUN; j++) {
-        best = j % N == 0 ? join(j / N - a.before, a.before) : best;
-        best.add(Best(x[j]));
-        y[j] = best.word();
-    }
+    for (int back = 0; back < 2; back++) {
 #pragma unroll
-    for (int j = 0; j < RUN; j += 4)
-        *reinterpret_cast<uint4 *>(before + run * RUN + j) = gf_vector_of(y + j);
-#pragma unroll
-    for (int j = RUN - 1; j >= 0; j--) {
-        best = j % N == N - 1 ? join(j / N + 1, a.after) : best;
-        best.add(Best(x[j]));
-        y[j] = best.word();
-    }
-#pragma unroll
-    for (int j = 0; j < RUN; j += 4)
-        *reinterpret_cast<uint4 *>(after + run * RUN + j) = gf_vector_of(y + j);
-}
-
-// Store a word of keys as samples, without those after the row. kept: mask of the bytes of alpha.
-template <typename T>
-GF_DEVICE void percentile_store(const percentile_extreme_args &a, uint32_t word, uint32_t kept,
-                                int valid, unsigned char *to, int64_t row, int64_t at) {
-    if (a.alpha) {
-        const unsigned char *from =
-            a.in.in + (a.first - a.in.first + row) * static_cast<int64_t>(a.in.stride);
-        word = (word & ~kept) | (*reinterpret_cast<const uint32_t *>(from + at) & kept);
-    }
-    if (valid == 4)
-        *reinterpret_cast<uint32_t *>(to) = word;
-    else
-#pragma unroll 1
-        for (int i = 0; i < valid; i += sizeof(T), word = word >> 8 * sizeof(T) % 32)
-            *reinterpret_cast<T *>(to + i) = static_cast<T>(word);
-}
-
-// Compute 4 minima along y for a radius of at most 3. h: rows. ring: 6 rows before them.
-template <typename Best>
-GF_DEVICE void percentile_few(uint32_t *ring, int radius, const uint32_t (&h)[4],
-                              uint32_t (&y)[4]) {
-    uint32_t x[10];
-#pragma unroll
-    for (int k = 0; k < 10; k++)
-        x[k] = k < 6 ? ring[k] : h[k - 6];
-    Best best[4] = {Best(h[0]), Best(h[1]), Best(h[2]), Best(h[3])};
-#pragma unroll
-    for (int d = 1; d <= 3; d++)
-        if (d <= radius)
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                best[k].add(Best(x[k + 7 - 2 * d]));
-                best[k].add(Best(x[k + 6 - 2 * d]));
-            }
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        y[k] = best[k].word();
-#pragma unroll
-    for (int k = 0; k < 6; k++)
-        ring[k] = x[k + 4];
-}
-
-// Compute 4 minima along y. ring: of a window; from `slot`, the minima of the rows after each row
-// of the last block of rows; before it, the rows of this block. best: of those.
-template <typename Best>
-GF_DEVICE void percentile_many(uint32_t *ring, int window, int *slot, Best *best,
-                               const uint32_t (&h)[4], uint32_t (&y)[4]) {
-    const auto join = [&](uint32_t *at, int begin, int end) {
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            if (k >= begin && k < end) {
-                best->add(Best(h[k]));
-                Best both(at[k]);
-                both.add(*best);
-                y[k] = both.word();
-                at[k] = h[k];
-            }
-    };
-    if (*slot + 4 < window) {
-        join(ring + *slot, 0, 4);
-        *slot += 4;
-        return;
-    }
-    int done = 0;
-#pragma unroll 1
-    do {
-        const int end = min(done + window - *slot, 4);
-        join(ring + *slot - done, done, end);
-        *slot += end - done;
-        done = end;
-        if (*slot == window) {
-            *best = Best();
-#pragma unroll 4
-            for (*slot = window; *slot > 0;) {
-                const uint32_t row = ring[--*slot];
-                ring[*slot] = best->word();
-                best->add(Best(row));
-            }
-            *best = Best();
+        for (int i = 0; i < RUN; i++) {
+            const int j = back ? RUN - 1 - i : i;
+            if (i % N == 0)
+                best = back ? join(j / N + 1, a.after) : join(j / N - a.before, a.before);
+            best.add(Best(x[j]));
+            y[j] = best.word();
         }
-    } while (done < 4);
+#pragma unroll
+        for (int j = 0; j < RUN; j += 4)
+            *reinterpret_cast<uint4 *>(from + (2 - back) * size + j) = gf_vector_of(y + j);
+    }
 }
 
-// Compute minima or maxima of windows.
-// Grid: x: tiles of a.tile samples. y: runs of a.run rows. Block: one thread per 4 bytes of a.span
-// samples. A step loads 8 rows ahead, and stores those before them in shared memory by planes of
-// channels, in words of the same sample of some rows. The minima along x are transposed back, and
-// those along y are computed by the threads of the columns: the minima of blocks of window rows,
-// from each row to the end of its block, are kept in shared memory, and joined with those from the
-// begin of the next block to each row.
-template <typename T, bool MINIMUM>
-__global__ void __launch_bounds__(percentile_extreme_policy::THREADS)
-    percentile_extreme(const __grid_constant__ percentile_extreme_args a) {
+// A block, and the column of a thread: the word of PER samples that it loads of each row, and whose
+// minima it computes.
+template <typename T, bool MINIMUM> struct percentile_block {
     typedef percentile_best<T, MINIMUM> Best;
-    constexpr int SIZE = sizeof(T), PER = 4 / SIZE, ROWS = percentile_extreme_policy::ROWS;
-    extern __shared__ uint4 percentile_memory[];
-    const int t = threadIdx.x, C = a.in.channels, plane = a.span / C, words = a.span / PER;
-    const int window = 2 * a.radius[1] + 1, column = t - a.halo / PER, RX = a.radius[0],
-              RY = a.radius[1];
-    const int kept_rows = RY <= 3 ? 7 : window;
-    uint32_t *loaded = reinterpret_cast<uint32_t *>(percentile_memory);
-    uint32_t *after = loaded + words * ROWS, *before = after + words * ROWS;
-    uint32_t *ring = before + words * ROWS + column * kept_rows;
-    uint32_t *groups = before + words * ROWS + a.tile / PER * kept_rows + a.before;
-    if (RX == 0)
-        after = before = loaded;
-    const int64_t left = static_cast<int64_t>(blockIdx.x) * a.tile - a.halo; // sample
-    const int64_t samples = a.in.width * C, start = blockIdx.y * a.run;
+    static constexpr int SIZE = sizeof(T), PER = 4 / SIZE, ROWS = percentile_extreme_policy::ROWS;
+    const percentile_extreme_args &a;
+    uint32_t *shared;
+    // Rows of a window, those that the block computes, and those that it loads.
+    const int window = 2 * a.radius[1] + 1;
+    const int64_t start = blockIdx.y * a.run, top = a.first + start - a.radius[1];
     const int rows = static_cast<int>(min(a.run, a.rows - start)), all = rows + window - 1;
-    const int64_t top = a.first + start - a.radius[1];
-    // The column of the thread: byte, places of its samples in a plane, those with their values.
-    const int64_t at = (left + t * PER) * SIZE;
+    // Samples of a row: those of the radius, and the first one of the tile.
+    const int C = a.in.channels, reach = a.radius[0] * C, column = threadIdx.x - a.halo / PER;
+    const int64_t samples = a.in.width * C, tile = static_cast<int64_t>(blockIdx.x) * a.tile;
+    const bool outside = tile < reach || tile + a.tile + reach > samples;
+    // Bytes of a row: the column; those that are loaded instead of a column outside the image;
+    // those of the column that are in the image. Whether the thread has a column to load, to
+    // compute.
+    const int64_t at = (tile + column * PER) * SIZE;
     const int64_t inside = at >= 0 && at < a.in.row_bytes ? at : 0;
-    const bool loads = t < words,
-               computes = column >= 0 && column < a.tile / PER && at < a.in.row_bytes;
-    const bool outside = left + a.halo < RX * C || left + a.halo + a.tile + RX * C > samples;
     const int valid = static_cast<int>(min(a.in.row_bytes - at, static_cast<int64_t>(4)));
-    uint32_t own[PER], source[PER];
-    uint32_t kept = 0;
-#pragma unroll
-    for (int i = 0; i < PER; i++) {
-        const int n = t * PER + i;
-        const int64_t s = left + n;
-        own[i] = source[i] = 4 * (n % C * plane + n / C);
-        if (s < 0 || s >= samples) {
-            const int64_t c = (s + 4096 * C) % C;
-            const int64_t x = gf_edge_index(a.in.edge.mode, (s - c) / C, a.in.width);
-            const int64_t same = x * C + c - left;
-            if (x < 0)
-                source[i] = ~0u;
-            else if (same >= 0 && same < a.span) // else not needed
-                source[i] = static_cast<uint32_t>(4 * (same % C * plane + same / C));
-        }
-        asm volatile("" : "+r"(own[i])); // else it would be computed again
-        if (a.alpha && n % C == C - 1)   // tiles begin with a pixel
-            kept |= (SIZE == 4 ? ~0u : (1u << 8 * SIZE % 32) - 1) << 8 * SIZE * i;
-    }
-    uint32_t fill = gf_bits(static_cast<T>(a.in.edge.value)) * (SIZE == 1   ? 0x01010101u
-                                                                : SIZE == 2 ? 0x00010001u
-                                                                            : 1);
-    uint32_t next[ROWS];
-    // Steps whose rows are all in the image.
-    const int plain_first = static_cast<int>(max(-top, int64_t{0}));
-    const int plain_last =
-        static_cast<int>(min(a.in.height - top, static_cast<int64_t>(all))) - ROWS;
+    const bool loads = threadIdx.x < static_cast<unsigned>(a.words);
+    const bool computes = column >= 0 && column < a.tile / PER && valid > 0;
+    const uint32_t fill =
+        gf_bits(static_cast<T>(a.in.edge.value)) * (~0u / (~0u >> (32 - 8 * SIZE)));
     const unsigned char *from =
         a.in.in + (top - a.in.first) * static_cast<int64_t>(a.in.stride) + inside;
-    const auto load = [&](int i) {
+    unsigned char *to = a.out + (start - (window - 1)) * static_cast<int64_t>(a.out_stride) + at;
+    // Places of the samples in shared memory, and of those with their values; ~0: the constant.
+    uint32_t own[PER], source[PER];
+    uint32_t kept = 0;   // mask of the bytes of alpha
+    uint32_t next[ROWS]; // loaded
+    // Minima along y. ring: RY <= 3: the last 6 rows. Else of a window: from `slot`, the minima of
+    // the rows after each row of the last block of rows; before it, the rows of this block. best:
+    // the minima of those.
+    uint32_t *ring = shared + a.rings + column * max(window, 7);
+    int slot = 0;
+    Best best = Best();
+
+    // Find the samples of the column in shared memory. If there is alpha, tiles begin with pixels.
+    __device__ __forceinline__ void open() {
+        const auto place = [&](int n) { return 4u * (n % C * (a.span / C) + n / C); };
+        const int64_t left = tile - a.halo;
+#pragma unroll
+        for (int i = 0; i < PER; i++) {
+            const int n = threadIdx.x * PER + i;
+            const int64_t s = left + n;
+            own[i] = source[i] = place(n);
+            if (s < 0 || s >= samples) {
+                const int64_t c = (s + 4096 * C) % C;
+                const int64_t x = gf_edge_index(a.in.edge.mode, (s - c) / C, a.in.width);
+                const int64_t same = x * C + c - left;
+                if (x < 0)
+                    source[i] = ~0u;
+                else if (same >= 0 && same < a.span) // else not needed
+                    source[i] = place(static_cast<int>(same));
+            }
+            asm volatile("" : "+r"(own[i])); // else it would be computed again
+            if (a.alpha && n % C == C - 1)
+                kept |= ~0u >> (32 - 8 * SIZE) << 8 * SIZE * i;
+        }
+        if (computes)
+            ring[window - 1] = Best::NONE; // no row is before the first block of rows
+    }
+
+    // Load the rows of the step that begins with row i.
+    __device__ __forceinline__ void load(int i) {
         if (!loads || i >= all)
             return;
-        if (i >= plain_first && i <= plain_last) {
+        const int64_t y = top + i;
+        if (y >= 0 && y + ROWS <= a.in.height && i + ROWS <= all) {
 #pragma unroll
             for (int j = 0; j < ROWS; j++)
                 next[j] = *reinterpret_cast<const uint32_t *>(from + j * a.in.stride);
@@ -301,8 +223,10 @@ __global__ void __launch_bounds__(percentile_extreme_policy::THREADS)
             }
         }
         from += ROWS * a.in.stride;
-    };
-    const auto put = [&]() {
+    }
+
+    // Store the loaded rows in shared memory.
+    __device__ __forceinline__ void put() {
 #pragma unroll
         for (int r = 0; r < ROWS && loads; r += PER) {
             uint32_t w[PER];
@@ -312,61 +236,143 @@ __global__ void __launch_bounds__(percentile_extreme_policy::THREADS)
             percentile_transpose<T>(w);
 #pragma unroll
             for (int i = 0; i < PER; i++)
-                *percentile_at(loaded + r / PER * a.span, own[i]) = w[i];
+                *percentile_at(shared + r / PER * a.span, own[i]) = w[i];
         }
-    };
-    gf_wait_for_stream();
-    if (computes && RY > 3)
-        ring[window - 1] = Best::NONE;
-    unsigned char *to = a.out + (start - (window - 1)) * static_cast<int64_t>(a.out_stride) + at;
-    Best best;
-    int slot = 0;
-#pragma unroll 1
-    for (int i = -ROWS; i < all; i += ROWS) {
-        load(i + ROWS); // not for a later iteration: the compiler waits for loads at its begin
-        if (i >= 0) {
-            __syncthreads();
-            if (outside) {
+    }
+
+    // Set the samples outside the image, in rows that are in shared memory.
+    __device__ __forceinline__ void extend() {
 #pragma unroll
-                for (int k = 0; k < PER; k++)
-                    if (loads && source[k] != own[k])
+        for (int k = 0; k < PER; k++)
+            if (loads && source[k] != own[k])
 #pragma unroll
-                        for (int r = 0; r < ROWS / PER; r++)
-                            *percentile_at(loaded + r * a.span, own[k]) =
-                                source[k] == ~0u ? percentile_keys<T>(fill)
-                                                 : *percentile_at(loaded + r * a.span, source[k]);
-                __syncthreads();
-            }
-            if (RX > 0) {
-                const int runs = words * ROWS / percentile_extreme_policy::RUN;
-                if (a.group == 12)
-                    percentile_scan<12, Best>(a, loaded, after, before, groups, runs);
-                else if (a.group == 6)
-                    percentile_scan<6, Best>(a, loaded, after, before, groups, runs);
-                else if (a.group == 4)
-                    percentile_scan<4, Best>(a, loaded, after, before, groups, runs);
-                else
-                    percentile_scan<2, Best>(a, loaded, after, before, groups, runs);
-                __syncthreads();
-            }
+                for (int r = 0; r < ROWS / PER; r++)
+                    *percentile_at(shared + r * a.span, own[k]) =
+                        source[k] == ~0u ? percentile_keys<T>(fill)
+                                         : *percentile_at(shared + r * a.span, source[k]);
+    }
+
+    // Compute the minima along x of all rows.
+    __device__ __forceinline__ void scan() {
+        if (a.group == 12)
+            percentile_scan<12, Best>(a, shared);
+        else if (a.group == 6)
+            percentile_scan<6, Best>(a, shared);
+        else if (a.group == 4)
+            percentile_scan<4, Best>(a, shared);
+        else
+            percentile_scan<2, Best>(a, shared);
+    }
+
+    // Compute the minima along x of the column in 4 rows, from `row` bytes after the first one.
+    __device__ __forceinline__ void join(uint32_t row, uint32_t (&h)[4]) const {
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            uint32_t word = own[k % PER] + row + k / PER * 4 * a.span;
+            asm("" : "+r"(word)); // else it would be added to both addresses
+            Best both(*percentile_at(shared + a.begin, word));
+            both.add(Best(*percentile_at(shared + a.end, word)));
+            h[k] = both.word();
+            if (k % PER == PER - 1)
+                percentile_transpose<T>(h + k + 1 - PER);
         }
-        const bool plain = valid == 4 && !a.alpha && i >= window - 1 && i + ROWS <= all;
+    }
+
+    // Compute 4 minima along y for a radius of at most 3.
+    __device__ __forceinline__ void few(const uint32_t (&h)[4], uint32_t (&y)[4]) {
+        uint32_t x[10];
+#pragma unroll
+        for (int k = 0; k < 10; k++)
+            x[k] = k < 6 ? ring[k] : h[k - 6];
+        Best m[4] = {Best(h[0]), Best(h[1]), Best(h[2]), Best(h[3])};
+#pragma unroll
+        for (int d = 1; d <= 3; d++)
+            if (d <= a.radius[1])
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    m[k].add(Best(x[k + 7 - 2 * d]));
+                    m[k].add(Best(x[k + 6 - 2 * d]));
+                }
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            y[k] = m[k].word();
+#pragma unroll
+        for (int k = 0; k < 6; k++)
+            ring[k] = x[k + 4];
+    }
+
+    // Add rows [begin, end) of h to the ring, from the slot of row 0.
+    __device__ __forceinline__ void add(uint32_t *to_ring, int begin, int end,
+                                        const uint32_t (&h)[4], uint32_t (&y)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (k >= begin && k < end) {
+                best.add(Best(h[k]));
+                Best both(to_ring[k]);
+                both.add(best);
+                y[k] = both.word();
+                to_ring[k] = h[k];
+            }
+    }
+
+    // Compute 4 minima along y.
+    __device__ __forceinline__ void many(const uint32_t (&h)[4], uint32_t (&y)[4]) {
+        if (slot + 4 < window) {
+            add(ring + slot, 0, 4, h, y);
+            slot += 4;
+            return;
+        }
+        int done = 0;
 #pragma unroll 1
-        for (int j = 0; j < ROWS && i >= 0 && computes; j += 4) {
+        do {
+            const int end = min(done + window - slot, 4);
+            add(ring + slot - done, done, end, h, y);
+            slot += end - done;
+            done = end;
+            if (slot < window)
+                continue;
+            best = Best();
+#pragma unroll 4
+            for (slot = window; slot > 0;) {
+                const uint32_t row = ring[--slot];
+                ring[slot] = best.word();
+                best.add(Best(row));
+            }
+            best = Best();
+        } while (done < 4);
+    }
+
+    // Store a word of row y, if it is one of the output, without the bytes after the row.
+    __device__ __forceinline__ void store_edge(uint32_t word, unsigned char *out, int y) const {
+        if (static_cast<unsigned>(y) >= static_cast<unsigned>(rows))
+            return;
+        if (a.alpha) {
+            const unsigned char *in =
+                a.in.in + (a.first - a.in.first + start + y) * static_cast<int64_t>(a.in.stride);
+            word = (word & ~kept) | (*reinterpret_cast<const uint32_t *>(in + at) & kept);
+        }
+        if (valid == 4)
+            *reinterpret_cast<uint32_t *>(out) = word;
+        else
+#pragma unroll 1
+            for (int i = 0; i < valid; i += SIZE, word = word >> 8 * SIZE % 32)
+                *reinterpret_cast<T *>(out + i) = static_cast<T>(word);
+    }
+
+    // Compute and store the minima along y of the step that begins with row i.
+    __device__ __forceinline__ void compute(int i) {
+        uint32_t at_row = 0;
+        int plain = valid == 4 && !a.alpha && i >= window - 1 && i + ROWS <= all;
+        asm volatile("" : "+r"(plain)); // else it would be computed again
+#pragma unroll 1
+        for (int j = 0; j < ROWS && computes; j += 4) {
             uint32_t h[4], y[4];
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int r = (j / PER + k / PER) * a.span;
-                Best both(*percentile_at(after + r - RX, own[k % PER]));
-                both.add(Best(*percentile_at(before + r + RX, own[k % PER])));
-                h[k] = both.word();
-                if (k % PER == PER - 1)
-                    percentile_transpose<T>(h + k + 1 - PER);
-            }
-            if (RY <= 3)
-                percentile_few<Best>(ring, RY, h, y);
+            join(at_row, h);
+            at_row += 4 / PER * 4 * a.span;
+            if (a.radius[1] <= 3)
+                few(h, y);
             else
-                percentile_many(ring, window, &slot, &best, h, y);
+                many(h, y);
             if (plain) {
 #pragma unroll
                 for (int k = 0; k < 4; k++)
@@ -374,72 +380,107 @@ __global__ void __launch_bounds__(percentile_extreme_policy::THREADS)
                         percentile_samples<T>(y[k]);
             } else {
 #pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    const int row = i + j + k - (window - 1);
-                    if (static_cast<unsigned>(row) < static_cast<unsigned>(rows))
-                        percentile_store<T>(a, percentile_samples<T>(y[k]), kept, valid,
-                                            to + k * a.out_stride, start + row, at);
-                }
+                for (int k = 0; k < 4; k++)
+                    store_edge(percentile_samples<T>(y[k]), to + k * a.out_stride,
+                               i + j + k - (window - 1));
             }
             to += 4 * a.out_stride;
         }
-        if (RX == 0)
+    }
+};
+
+// Compute minima or maxima of windows.
+// Grid: x: tiles of a.tile samples. y: runs of a.run rows. Block: one thread per 4 bytes of a.span
+// samples. A step loads 8 rows ahead, and stores those before them in shared memory by planes of
+// channels, in words of the same sample of some rows. The minima along x are transposed back, and
+// those along y are computed by the threads of the columns: the minima of blocks of window rows,
+// from each row to the end of its block, are kept in shared memory, and joined with those from the
+// begin of the next block to each row.
+template <typename T, bool MINIMUM>
+__global__ void __launch_bounds__(percentile_extreme_policy::THREADS)
+    percentile_extreme(const __grid_constant__ percentile_extreme_args a) {
+    constexpr int ROWS = percentile_extreme_policy::ROWS;
+    extern __shared__ uint4 percentile_memory[];
+    percentile_block<T, MINIMUM> b{a, reinterpret_cast<uint32_t *>(percentile_memory)};
+    b.open();
+    gf_wait_for_stream();
+#pragma unroll 1
+    for (int i = -ROWS; i < b.all; i += ROWS) {
+        b.load(i + ROWS); // not for a later iteration: the compiler waits for loads at its begin
+        if (i >= 0) {
             __syncthreads();
-        put();
+            if (b.outside) {
+                b.extend();
+                __syncthreads();
+            }
+            if (a.radius[0] > 0) {
+                b.scan();
+                __syncthreads();
+            }
+            b.compute(i);
+            if (a.radius[0] == 0) // b.compute reads what b.put writes
+                __syncthreads();
+        }
+        b.put();
     }
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
+// Lay out the shared memory of tiles of b->tile samples.
+template <typename T> static void percentile_extreme_lay_out(percentile_extreme_args *b) {
+    typedef percentile_extreme_policy Policy;
+    const int PER = 4 / sizeof(T), part = b->in.channels * Policy::RUN;
+    b->span = (b->halo + b->tile + b->radius[0] * b->in.channels + part - 1) / part * part;
+    b->words = b->span / PER;
+    const int size = b->words * Policy::ROWS, scans = b->radius[0] > 0;
+    b->begin = scans * (size - b->radius[0]);
+    b->end = scans * (2 * size + b->radius[0]);
+    b->rings = 3 * size;
+    b->groups = b->rings + b->tile / PER * max(2 * b->radius[1] + 1, 7) + b->before;
+    b->shared =
+        4 * static_cast<size_t>(b->groups + (b->after > 0 ? size / b->group + b->after : 0));
+}
+
 // Divide the image into tiles and runs, for the least estimated time. Returns false if windows are
-// too large: most samples would be loaded for several tiles.
+// too large: most samples are loaded for several tiles.
 template <typename T> static bool percentile_extreme_divide(percentile_extreme_args *a) {
     typedef percentile_extreme_policy Policy;
-    const int PER = 4 / sizeof(T), UNIT = 32 / sizeof(T); // samples of words, of memory sectors
-    const int C = a->in.channels, reach = a->radius[0] * C, window = 2 * a->radius[0] + 1;
-    const int64_t samples = a->in.width * C, sms = gf_sm_count();
-    const int64_t limit = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
-    const int64_t sm_limit = gf_attribute<cudaDevAttrMaxSharedMemoryPerMultiprocessor>();
-    a->group = window >= 24 || window == 13  ? 12
-               : window >= 12 || window == 7 ? 6
-               : window >= 8 || window == 5  ? 4
-                                             : 2;
+    const int UNIT = 32 / sizeof(T), window = 2 * a->radius[0] + 1; // samples of a memory sector
+    const int64_t samples = a->in.width * a->in.channels;
+    const size_t limit = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
+    const size_t sm_limit = gf_attribute<cudaDevAttrMaxSharedMemoryPerMultiprocessor>();
+    // The largest groups of which any window has a whole one, or parts of two.
+    for (int n : {2, 4, 6, 12})
+        if (n == 2 || window >= 2 * n || window == n + 1)
+            a->group = n;
     const int between = (window - 2 + a->group) / a->group - 1; // groups
     a->after = (between + 1) / 2;
     a->before = between / 2;
-    a->halo = (reach + UNIT - 1) / UNIT * UNIT;
+    a->halo = (a->radius[0] * a->in.channels + UNIT - 1) / UNIT * UNIT;
+    bool narrow = false;
     double least = 0;
     percentile_extreme_args b = *a;
-    for (b.tile = Policy::THREADS * PER; b.tile > 0; b.tile -= UNIT) {
-        const int part = C * Policy::RUN;
-        b.span = (a->halo + b.tile + reach + part - 1) / part * part;
-        const int words = b.span / PER;
-        b.shared = 4 * (static_cast<size_t>(words) * Policy::ROWS * 3 +
-                        b.tile / PER * max(2 * b.radius[1] + 1, 7) +
-                        (between > 0 ? words * Policy::ROWS / b.group + between : 0));
-        const int64_t shared = static_cast<int64_t>(b.shared);
-        if (words > Policy::THREADS || shared > limit || b.tile >= samples + UNIT)
+    for (b.tile = Policy::THREADS * 4 / sizeof(T); b.tile > 0; b.tile -= UNIT) {
+        percentile_extreme_lay_out<T>(&b);
+        if (b.words > Policy::THREADS || b.shared > limit || b.tile >= samples + UNIT)
             continue;
-        if (least == 0 && b.span > 3 * b.tile && b.tile < samples)
-            return false;
-        const int64_t fit = min(sm_limit / (shared + 1024),
-                                int64_t{Policy::THREADS / ((words + 31) / 32 * 32)}); // resident
-        const int64_t tiles = (samples + b.tile - 1) / b.tile,
-                      runs = max(fit * sms / tiles, int64_t{1});
-        b.run = (a->rows + runs - 1) / runs;
-        b.run = (b.run + Policy::ROWS - 1) / Policy::ROWS * Policy::ROWS;
-        const int64_t blocks = tiles * ((a->rows + b.run - 1) / b.run),
-                      waves = (blocks + fit * sms - 1) / (fit * sms);
-        const double cost = static_cast<double>(waves) *
-                            (static_cast<double>(fit) + 800.0 / words) *
-                            (static_cast<double>(b.span) * (b.run + 2 * b.radius[1]) +
-                             static_cast<double>(b.tile) * b.run);
-        if (least > 0 && cost >= least)
-            continue;
-        least = cost;
-        *a = b;
+        if (least == 0)
+            narrow = b.span > 3 * b.tile && b.tile < samples;
+        const uint64_t most = Policy::THREADS / ((b.words + 31) / 32 * 32), one = 1;
+        const uint64_t fit = max(min(sm_limit / (b.shared + 1024), most), one); // blocks of an SM
+        const uint64_t resident = fit * gf_sm_count(), tiles = gf_divide_up(samples, b.tile);
+        b.run = gf_divide_up(a->rows, max(resident / tiles, one));
+        b.run = gf_divide_up(b.run, Policy::ROWS) * Policy::ROWS;
+        const uint64_t waves = gf_divide_up(tiles * gf_divide_up(a->rows, b.run), resident);
+        const int64_t work = b.span * (b.run + 2 * b.radius[1]) + b.tile * b.run;
+        const double cost = waves * (fit + Policy::LATENCY / b.words) * work;
+        if (least == 0 || cost < least) {
+            least = cost;
+            *a = b;
+        }
     }
-    return least > 0;
+    return least > 0 && !narrow;
 }
 
 // Return the number of passes: minima of minima are those of a larger window, with all edges.
@@ -487,7 +528,7 @@ static void percentile_launch_passes(const percentile_args &args, unsigned char 
         gf_launch_kernel(percentile_extreme<T, MINIMUM>,
                          dim3(gf_blocks(static_cast<uint64_t>(b.in.width * b.in.channels), b.tile),
                               gf_blocks(b.rows, b.run)),
-                         (b.span * sizeof(T) / 4 + 31) / 32 * 32, b.shared, queue, b);
+                         (b.words + 31) / 32 * 32, b.shared, queue, b);
         b.in.in = b.out;
         b.in.stride = b.out_stride;
         b.in.first = b.first;
