@@ -2,7 +2,8 @@
 
 Needs a GPU and PyTorch; compares with kornia, torchvision, a depthwise conv2d of PyTorch,
 cupyx.scipy.ndimage and cv2 (on the CPU) if they are installed. The peers run their nearest
-equivalent: 7 weights along rows, as the default stages of smooth have.
+equivalent: 7 weights along rows, as the default stages of smooth have; and for median and erode the
+same filter.
 
 Then it encodes PNG files from GPU memory, and compares with Pillow, cv2 and torchvision on the CPU,
 which download the image first. Last, it decodes 256 files to GPU memory, and compares with Pillow in
@@ -170,6 +171,31 @@ def measure_peers(rounds):
                       f"{'-':>9}")
 
 
+def measure_order(rounds):
+    """Measure medians, minima and their peers at 24 MP RGB; the largest window of cupyx at 2 MP."""
+    cupy = module("cupy")
+    ndimage = cupy and module("cupyx.scipy.ndimage")
+    for dtype in ("uint8", "float32"):
+        for radius, height, width in [(1, 4000, 6000), (2, 4000, 6000), (7, 1080, 1920)]:
+            side, size = 2 * radius + 1, f"{height}x{width}x3 {dtype}"
+            source = image((height, width, 3), dtype)
+            out = torch.empty_like(source)
+            calls = [
+                (f"median {side}x{side}, out=", lambda: gpufilter.median(source, radius=radius, out=out), 10),
+                (f"erode {side}x{side}, out=", lambda: gpufilter.erode(source, radius=radius, out=out), 10),
+            ]
+            if ndimage:
+                array = cupy.from_dlpack(source)
+                with cupy.cuda.Stream.from_external(torch.cuda.current_stream()):
+                    result = cupy.empty_like(array)
+                    for kind in ("median", "minimum"):
+                        run = getattr(ndimage, f"{kind}_filter")
+                        show(f"cupyx {kind}_filter {side}x{side}", size, source,
+                             lambda: run(array, (side, side, 1), output=result, mode="nearest"), min(rounds, 3), 1)
+            for name, call, count in calls:
+                show(name, size, source, call, rounds, count)
+
+
 def median_ms(call, source, rounds):
     """Return the median time of a call in ms, the copy to the GPU included, and the length of its result."""
     seconds = []
@@ -254,6 +280,7 @@ def main():
     print(f"{'call':34} {'image':22} {'share':>7} {'us':>10} {'host us':>9}")
     measure_ours(rounds)
     measure_peers(rounds)
+    measure_order(rounds)
     measure_png(rounds)
     measure_decoding(rounds)
 
