@@ -230,6 +230,39 @@ TEST(golden_equals_sorted_windows) {
     }
 }
 
+/* Images of several tiles, and divisions of the image that are rare, on every backend. */
+TEST(tiles_equal_golden) {
+    static const struct {
+        const char *filter, *text;
+        gf_format format;
+    } cases[] = {
+        {"median", "edge=mirror", {3001, 70, 1, GF_U8, false}},
+        {"median", "radius=2", {700, 70, 3, GF_U8, false}},
+        {"median", "radius=3", {300, 40, 4, GF_F32, true}},
+        {"median", "radius=20", {300, 90, 2, GF_U16, true}},
+        {"percentile", "percent=30 radius=9,12", {700, 40, 3, GF_U8, false}},
+        {"percentile", "percent=60 radius=40,35 edge=reflect", {200, 40, 1, GF_F32, false}},
+        {"erode", "radius=76,377", {100, 9, 3, GF_F32, false}},
+        {"erode", "radius=9 edge=constant:7", {3100, 40, 1, GF_U8, false}},
+        {"dilate", "radius=511", {50, 30, 4, GF_U16, true}},
+    };
+    test_random random = test_seeded(8);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const size_t bytes = gf_row_bytes(&cases[k].format) * cases[k].format.height;
+        uint8_t *in = test_alloc(bytes), *want = test_alloc(bytes), *out = test_alloc(bytes);
+        for (size_t i = 0; i < bytes; i++)
+            in[i] = (uint8_t)test_below(&random, 256);
+        test_measure("golden", cases[k].filter, cases[k].text, cases[k].format, in, NULL, want);
+        for (const char *const *backend = test_backends(); *backend; backend++) {
+            test_measure(*backend, cases[k].filter, cases[k].text, cases[k].format, in, NULL, out);
+            assert_memory_equal(out, want, bytes);
+        }
+        free(in);
+        free(want);
+        free(out);
+    }
+}
+
 int main(void) {
     return test_main(NULL);
 }
