@@ -450,7 +450,7 @@ template <typename T> static bool percentile_extreme_divide(percentile_extreme_a
     const int64_t samples = a->in.width * a->in.channels;
     const size_t limit = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
     const size_t sm_limit = gf_attribute<cudaDevAttrMaxSharedMemoryPerMultiprocessor>();
-    // The largest groups of which any window has a whole one, or parts of two.
+    // The largest groups such that every window contains a whole one, or parts of two.
     for (int n : {2, 4, 6, 12})
         if (n == 2 || window >= 2 * n || window == n + 1)
             a->group = n;

@@ -23,7 +23,7 @@ template <typename T> GF_DEVICE uint32_t percentile_max(uint32_t a, uint32_t b) 
         return __vmaxu2(a, b);
 }
 
-// One instruction each.
+// Each of these is one instruction.
 template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b, uint32_t c) {
     return percentile_min<T>(percentile_min<T>(a, b), c);
 }
@@ -115,7 +115,7 @@ GF_DEVICE uint32_t percentile_middle(uint32_t a, uint32_t b, uint32_t c,
 // ---- 3 x 3 --------------------------------------------------------------------------------------
 
 // A block walks down a tile. A thread computes W words of each row. SHIFT: bytes between
-// neighbours. FORMS: words of which each one has a part of the samples in the high bytes.
+// neighbours. FORMS: words computed per word: each has some of the samples in high bytes.
 template <typename Sample, int CHANNELS> struct percentile_march_policy {
     typedef Sample T;
     static constexpr int C = CHANNELS, SHIFT = C * sizeof(T);

@@ -1,8 +1,8 @@
 // Order statistics of any window.
 //
 // The samples of the columns of a tile are counted in 4 levels of 4 classes each. The window slides
-// down: a column loses a sample and gets one. The counters of a window are the sums of those of
-// its columns, most of which are counted in groups. The search reads the 4 counters of a class per
+// down: a column loses a sample and gets one. The counters of a window are sums over groups of
+// columns, and over the columns at their ends. The search reads the 4 counters of a class per
 // level; its cost depends on the radius and not on the samples. u8: the classes are values. u16 and
 // f32: the samples of a tile are sorted and divided into 256 groups of equal size, and the result
 // is found in its group by the positions of the samples.
@@ -214,7 +214,7 @@ template <int COLUMNS, int GROUP> struct percentile_counts {
 
 // ---- u8 -----------------------------------------------------------------------------------------
 
-// A column of a tile and its halo, of which a thread loads the samples and stores the results, ROWS
+// The column of a tile and its halo whose samples a thread loads, and whose results it stores, ROWS
 // rows at a time.
 template <int COLUMNS> struct percentile_column {
     static constexpr int ROWS = 8;
@@ -534,7 +534,7 @@ template <int COLUMNS, int GROUP>
 static bool percentile_launch_bytes(const percentile_args &a, gf_queue *queue) {
     constexpr size_t shared = sizeof(uint32_t) * percentile_counts<COLUMNS, GROUP>::WORDS;
     const int columns = COLUMNS - 2 * a.radius[0];
-    // Choose the height of tiles: the first window costs as much as some rows, and the blocks of
+    // Choose the height of tiles: the first window takes the time of some rows, and the blocks of
     // the last wave may leave SMs idle.
     const uint64_t slots = gf_sm_count() * (512 / COLUMNS > 1 ? 512 / COLUMNS : 1);
     const uint64_t blocks = gf_divide_up(a.in.width, columns) * a.in.channels;
