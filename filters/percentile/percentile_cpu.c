@@ -9,7 +9,7 @@
 
 #define MIN_CUT 256u /* samples: parts of narrower strips are rows */
 /* Bytes of the lines of a tile, in L2. */
-#define NETWORK_BYTES 65536u
+#define NETWORK_BYTES 262144u
 #define EXTREME_BYTES 131072u
 #define CHUNK_BYTES 512u /* of a loop, between which rows are prefetched */
 #define TILE_MIN 256u    /* samples of a row of a tile */
@@ -30,7 +30,6 @@ typedef struct gf_percentile_layout {
 /* A row of a tile that is prefetched. */
 typedef struct percentile_ahead {
     const unsigned char *next, *end; /* what is left of it */
-    bool write;
 } percentile_ahead;
 
 /* A part of a strip, and its current tile. */
@@ -177,7 +176,7 @@ static void percentile_expect(gf_percentile_part *part, uint64_t in, uint64_t ou
             continue;
         const unsigned char *row =
             gf_row(rows, y) + (size_t)part->x * part->plan->head.in.channels * part->key;
-        part->ahead[part->expected++] = (percentile_ahead){row, row + bytes, i % 2};
+        part->ahead[part->expected++] = (percentile_ahead){row, row + bytes};
     }
 }
 
@@ -185,12 +184,13 @@ static void percentile_expect(gf_percentile_part *part, uint64_t in, uint64_t ou
  * less than in one go: a core waits for at most some tens of lines. */
 static void percentile_prefetch(gf_percentile_part *part, uint32_t n) {
     for (uint32_t i = 0; i < part->expected; i++) {
-        percentile_ahead *ahead = &part->ahead[i];
-        for (uint32_t k = 0; k < n && ahead->next < ahead->end; k++, ahead->next += 64)
-            if (ahead->write)
-                __builtin_prefetch(ahead->next, 1);
-            else
-                __builtin_prefetch(ahead->next);
+        const unsigned char *next = part->ahead[i].next, *end = part->ahead[i].end;
+        if ((size_t)(end - next) > n * 64)
+            end = next + n * 64;
+        part->ahead[i].next = end;
+#pragma GCC unroll 8
+        for (; next < end; next += 64)
+            __builtin_prefetch(next);
     }
 }
 
