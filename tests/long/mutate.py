@@ -36,6 +36,7 @@ FAST = {
     "filters/compare/": ["test_equality"],
     "filters/convolve/": ["test_convolve", "test_equality"],
     "filters/normalize/": ["test_equality"],
+    "filters/percentile/": ["test_percentile", "test_equality"],
     "filters/separable/": ["test_separable_golden", "test_equality"],
     "filters/window/": ["test_edge", "test_equality"],
     "filters/samples": ["test_equality"],
