@@ -18,7 +18,9 @@ typedef int32_t key_f32;
 #define key_signed_u16(x) (x)
 
 static inline int32_t key_of_f32(int32_t bits) {
-    return gf_percentile_order((bits & INT32_MAX) > 0x7f800000 ? 0x7fc00000 : bits);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x == x ? gf_percentile_order(bits) : 0x7fc00000;
 }
 
 /* Convert to an unsigned integer of the same order, and back. */
