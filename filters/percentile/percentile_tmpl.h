@@ -160,8 +160,8 @@ static void GF_T(extremes_4)(bool minimum, void *to, const void *from, const siz
 static void GF_T(pick)(void *to, const void *from, size_t step, size_t n) {
     GF_T(key) *restrict keys = to;
     const GF_T(key) *restrict all = from;
-    for (size_t i = 0; i < n; i++)
-        keys[i] = all[i * step];
+    for (size_t k = 0; k < n; k++)
+        keys[k] = all[k * step];
 }
 
 static void GF_T(place)(void *to, const void *from, size_t step, size_t n) {
