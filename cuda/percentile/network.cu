@@ -54,18 +54,6 @@ GF_DEVICE void percentile_order(uint32_t &a, uint32_t &b, const percentile_args 
     a = least;
 }
 
-// Sort 4 or 6 words.
-template <typename T, int N>
-GF_DEVICE void percentile_sort(uint32_t *v, const percentile_args &args) {
-#define CE(p, q) percentile_order<T>(v[p], v[q], args, p + q);
-    if constexpr (N == 4) {
-        GF_SORT_4(CE)
-    } else {
-        GF_SORT_6(CE)
-    }
-#undef CE
-}
-
 // Merge sorted sequences of A and B words, which are SA and SB words apart (Batcher). Only words
 // FROM to TO - 1 of the result are valid.
 template <typename T, int A, int B, int FROM = 0, int TO = A + B, int SA = 1, int SB = 1>
@@ -110,6 +98,24 @@ GF_DEVICE uint32_t percentile_middle(uint32_t a, uint32_t b, uint32_t c,
         percentile_multiply_add(a, args.one, percentile_multiply_add(b, args.one, c));
     return percentile_multiply_add(low, args.minus_one,
                                    percentile_multiply_add(high, args.minus_one, sum));
+}
+
+// Sort 4 or 6 words: both halves, and merge these.
+template <typename T, int N>
+GF_DEVICE void percentile_sort(uint32_t *v, const percentile_args &args) {
+    uint32_t half[N];
+#pragma unroll
+    for (int i = 0; i < N; i += N / 2) {
+        half[i] = v[i], half[i + 1] = v[i + 1];
+        if constexpr (N == 4) {
+            percentile_order<T>(half[i], half[i + 1], args, 1);
+        } else {
+            half[i] = percentile_min<T>(v[i], v[i + 1], v[i + 2]);
+            half[i + 1] = percentile_middle<T, true>(v[i], v[i + 1], v[i + 2], args);
+            half[i + 2] = percentile_max<T>(v[i], v[i + 1], v[i + 2]);
+        }
+    }
+    percentile_merge<T, N / 2, N / 2>(half, half + N / 2, v, args);
 }
 
 // ---- 3 x 3 --------------------------------------------------------------------------------------
@@ -287,34 +293,36 @@ static bool percentile_launch_march(const percentile_args &args, gf_queue *queue
 // high half. A thread computes N pixels of two rows.
 template <typename Sample, int SIDE> struct percentile_network_policy {
     typedef Sample T;
-    static constexpr int K = SIDE, R = K / 2, N = 4, WIDTH = 32 * N;
-    static constexpr int THREADS = 256, BLOCKS = K == 5 ? 4 : 2;
+    static constexpr int K = SIDE, R = K / 2, N = 8, WIDTH = 128, ACROSS = WIDTH / N;
+    static constexpr int THREADS = 128, BLOCKS = 4;
+    static constexpr int DOWN = 32 / ACROSS * 2;              // rows of a warp
     static constexpr int LANES = 64, LINES = THREADS / LANES; // that load a row; rows
     static constexpr int UNIT = 8 / sizeof(T);                // samples of 8 bytes
     static constexpr int HALVES = sizeof(T) < 4 ? 2 : 1;
-    static constexpr int ROWS = 16, HEIGHT = HALVES * ROWS; // rows of words, and of results
+    // Rows of words, and of results.
+    static constexpr int ROWS = THREADS / 32 * DOWN, HEIGHT = HALVES * ROWS;
     static constexpr int IN = ROWS + 2 * R, COUNT = (IN + LINES - 1) / LINES; // of these per thread
     // A row has 8 pixels on each side of the tile, which makes 8 bytes of memory whole. Pixels p, p
-    // + N, p + 2 N, ... are neighbours. Neither loads nor stores have bank conflicts.
-    static constexpr int GROUPS = 32 + 16 / N, PART = 40, STRIDE = N * PART;
-    static constexpr int PLANE = IN * STRIDE + 3;
+    // + N, p + 2 N, ... are neighbours. Loads have no bank conflicts, stores few.
+    static constexpr int GROUPS = (WIDTH + 16) / N, PART = 19, STRIDE = N * PART;
+    static constexpr int PLANE = IN * STRIDE + 17;
     static constexpr int LINE = 4 * WIDTH; // samples of a row of results, at most
 };
 
-// Return the median of K + 1 sorted words, K - 1 sorted words and one more. Without the latter, it
-// would be one of two, numbers K - 1 and K: of all ways to take that many words and one from the
-// beginnings of both sequences, one has the least last word.
-template <typename T, int K>
-GF_DEVICE uint32_t percentile_median(const uint32_t *core, const uint32_t *row, uint32_t corner) {
-    uint32_t limit[2];
-#pragma unroll
-    for (int t = 0; t < 2; t++) {
-        limit[t] = core[K - 1 + t];
-#pragma unroll
-        for (int n = 0; n < K - 1; n++)
-            limit[t] = percentile_min<T>(limit[t], percentile_max<T>(core[K - 2 - n + t], row[n]));
+// Replace the first two of n wires by medians of them (networks.h).
+template <typename T, int K> GF_DEVICE void percentile_two_medians(uint32_t *w, int n) {
+    const auto low = [&](auto... i) { w[n++] = percentile_min<T>(w[i]...); };
+    const auto high = [&](auto... i) { w[n++] = percentile_max<T>(w[i]...); };
+#define LO(...) low(__VA_ARGS__);
+#define HI(...) high(__VA_ARGS__);
+    if constexpr (K == 5) {
+        GF_TWO_MEDIANS_5(LO, HI)
+    } else {
+        GF_TWO_MEDIANS_7(LO, HI)
     }
-    return percentile_max<T>(limit[0], percentile_min<T>(limit[1], corner));
+#undef LO
+#undef HI
+    w[0] = w[n - 2], w[1] = w[n - 1];
 }
 
 // Compute the medians of N windows in two rows. get(d, j): word of column d and row j of the first
@@ -328,29 +336,30 @@ GF_DEVICE void percentile_medians(const percentile_args &args, Get get, Put put)
     // samples, and of S columns that can be in that range with S more.
     constexpr int FIRST = K * S - 1 - K * K / 2, LAST = K * K / 2;
     constexpr int FROM = FIRST - S, COUNT = LAST + 1 - FROM;
+    constexpr int INPUTS = COUNT + 3 * S + 2;
     uint32_t column[COLUMNS][S], pair[PAIRS][2 * S], quad[4 * S], end[2][COLUMNS];
 #pragma unroll
-    for (int d = 0; d < COLUMNS; d++) {
-        end[0][d] = get(d, 0), end[1][d] = get(d, K);
-#pragma unroll
-        for (int j = 0; j < S; j++)
-            column[d][j] = get(d, j + 1);
-        percentile_sort<T, S>(column[d], args);
-    }
-#pragma unroll
-    for (int p = 0; p < PAIRS; p++)
-        percentile_merge<T, S, S>(column[2 * p + 1], column[2 * p + 2], pair[p], args);
-    if constexpr (K == 7)
-        percentile_merge<T, 2 * S, 2 * S>(pair[1], pair[2], quad, args);
-#pragma unroll
     for (int x = 0; x < N; x += 2) { // two pixels share S columns
+#pragma unroll
+        for (int d = x > 0 ? x + S : 0; d <= x + K; d++) {
+            end[0][d] = get(d, 0), end[1][d] = get(d, K);
+#pragma unroll
+            for (int j = 0; j < S; j++)
+                column[d][j] = get(d, j + 1);
+            percentile_sort<T, S>(column[d], args);
+            if (d % 2 == 0 && d > 0)
+                percentile_merge<T, S, S>(column[d - 1], column[d], pair[d / 2 - 1], args);
+        }
         uint32_t shared[S * S], row[2][S];
-        if constexpr (K == 7)
-            percentile_merge<T, 4 * S, 2 * S, FROM, LAST + 1>(quad, pair[x > 0 ? 3 : 0], shared,
-                                                              args);
-        else
+        if constexpr (K == 7) {
+            if (x % 4 == 0)
+                percentile_merge<T, 2 * S, 2 * S>(pair[x / 2 + 1], pair[x / 2 + 2], quad, args);
+            percentile_merge<T, 4 * S, 2 * S, FROM, LAST + 1>(quad, pair[x / 2 + (x % 4 ? 2 : 0)],
+                                                              shared, args);
+        } else {
             percentile_merge<T, 2 * S, 2 * S, FROM, LAST + 1>(pair[x / 2], pair[x / 2 + 1], shared,
                                                               args);
+        }
 #pragma unroll
         for (int y = 0; y < 2; y++) {
 #pragma unroll
@@ -361,29 +370,36 @@ GF_DEVICE void percentile_medians(const percentile_args &args, Get get, Put put)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int d = x + i * K; // the column that only this window has
-            uint32_t core[COUNT + S];
-            percentile_merge<T, COUNT, S, FIRST - FROM, LAST + 1 - FROM>(shared + FROM, column[d],
-                                                                         core, args);
+            uint32_t w[96];
 #pragma unroll
-            for (int y = 0; y < 2; y++)
-                put(x + i, y, percentile_median<T, K>(core + FIRST - FROM, row[y], end[y][d]));
+            for (int j = 0; j < INPUTS; j++) {
+                const int k = j - COUNT, y = k / S - 1;
+                w[j] = k < 0       ? shared[FROM + j]
+                       : k < S     ? column[d][k]
+                       : k < 3 * S ? row[y][k % S]
+                                   : end[k - 3 * S][d];
+            }
+            percentile_two_medians<T, K>(w, INPUTS);
+            put(x + i, 0, w[0]), put(x + i, 1, w[1]);
         }
     }
 }
 
 // Store the word of a sample i, counted from 8 pixels before the tile, of all its rows.
 template <typename Policy>
-GF_DEVICE uint32_t *percentile_place(uint32_t *words, int channels, int i) {
-    const int p = i * (65536 / channels + 1) >> 16; // i / channels: there are few
+GF_DEVICE uint32_t *percentile_place(uint32_t *words, unsigned channels, unsigned i) {
+    const unsigned p = i * (65536 / channels + 1) >> 16; // i / channels: there are few
     return words + (i - p * channels) * Policy::PLANE + p % Policy::N * Policy::PART +
            p / Policy::N;
 }
 
-// Fill a tile that has samples outside the image or after the strip, which are not used. Not
-// inlined: the registers of rare code would be taken from the code around it.
+// Fill the samples of the rows of a tile that are not numbers `low` to `high` - 1: some are outside
+// the image, or after the strip and not used. Not inlined: the registers of rare code would be
+// taken from the code around it.
 template <typename Policy>
 static __device__ __noinline__ void percentile_fill_edge(const percentile_args &a, int64_t left,
-                                                         int64_t top, uint32_t *words) {
+                                                         int64_t top, int low, int high,
+                                                         uint32_t *words) {
     typedef typename Policy::T T;
     __shared__ const T *rows[Policy::HALVES][Policy::IN];
     const int C = a.in.channels;
@@ -394,14 +410,16 @@ static __device__ __noinline__ void percentile_fill_edge(const percentile_args &
     }
     __syncthreads();
     const T outside = static_cast<T>(a.in.edge.value);
-    for (int i = threadIdx.x; i < Policy::GROUPS * Policy::N * C; i += Policy::THREADS) {
+    const int count = Policy::GROUPS * Policy::N * C - (high - low);
+    for (int k = threadIdx.x % 32; k < count; k += 32) {
+        const int i = k < low ? k : k + high - low;
         uint32_t *to = percentile_place<Policy>(words, C, i);
         const int64_t x = left - 8 + i / C;
         const int64_t inside = gf_edge_index(
             a.in.edge.mode, x < a.in.width + Policy::R ? x : a.in.width - 1, a.in.width);
         const int64_t at = inside * C + i % C;
 #pragma unroll 4
-        for (int r = 0; r < Policy::IN; r++) {
+        for (int r = threadIdx.x / 32; r < Policy::IN; r += Policy::THREADS / 32) {
             uint32_t word = 0;
 #pragma unroll
             for (int h = 0; h < Policy::HALVES; h++) {
@@ -410,15 +428,15 @@ static __device__ __noinline__ void percentile_fill_edge(const percentile_args &
                             percentile_key_of(row && inside >= 0 ? __ldg(row + at) : outside))
                         << 16 * h;
             }
-            to[r * Policy::STRIDE] = word;
+            to[r * Policy::STRIDE] = sizeof(T) == 1 ? word * 0x101 : word; // as percentile_fill
         }
     }
 }
 
-// Fill a tile that is inside the image.
+// Fill samples `low` to `high` - 1 of the rows of a tile, which are inside the image.
 template <typename Policy>
-GF_DEVICE void percentile_fill(const percentile_args &a, int64_t left, int64_t top,
-                               uint32_t *words) {
+GF_DEVICE void percentile_fill(const percentile_args &a, int64_t left, int64_t top, int low,
+                               int high, uint32_t *words) {
     typedef typename Policy::T T;
     constexpr int LANES = Policy::LANES, LINES = Policy::LINES, STRIDE = Policy::STRIDE;
     const int C = a.in.channels, line = threadIdx.x / LANES;
@@ -426,8 +444,7 @@ GF_DEVICE void percentile_fill(const percentile_args &a, int64_t left, int64_t t
         a.in.in + (top - Policy::R + line - a.in.first) * static_cast<int64_t>(a.in.stride) +
         (left - 8) * C * static_cast<int64_t>(sizeof(T));
     const int64_t step = LINES * static_cast<int64_t>(a.in.stride);
-    for (int u = threadIdx.x % LANES; u < Policy::GROUPS * Policy::N / Policy::UNIT * C;
-         u += LANES) {
+    for (int u = low / Policy::UNIT + threadIdx.x % LANES; u < high / Policy::UNIT; u += LANES) {
         uint2 v[Policy::COUNT][Policy::HALVES] = {};
         const unsigned char *from = row + 8 * u;
 #pragma unroll
@@ -456,26 +473,31 @@ GF_DEVICE void percentile_fill(const percentile_args &a, int64_t left, int64_t t
     }
 }
 
-// Store the results of a warp, rows y and y + 1 of the words of a tile.
+// Store the results of a warp, those of the words of rows y to y + DOWN - 1 of a tile.
 template <typename Policy>
 GF_DEVICE void percentile_store(const percentile_args &a, int64_t left, int64_t top, int y,
                                 const typename Policy::T *results) {
     typedef typename Policy::T T;
-    constexpr int EACH = 16 / sizeof(T);
-    const int64_t rest = (a.in.width - left) * a.in.channels, end = a.first + a.rows;
-    const int all = Policy::WIDTH * a.in.channels, n = rest < all ? static_cast<int>(rest) : all;
+    constexpr int EACH = 16 / sizeof(T), DOWN = Policy::DOWN;
+    const int64_t width = (a.in.width - left) * a.in.channels, rest = a.first + a.rows - top - y;
+    const int all = Policy::WIDTH * a.in.channels, n = width < all ? static_cast<int>(width) : all;
+    const auto row_of = [](int i) { return i % DOWN + i / DOWN * Policy::ROWS; };
+    T *const to = percentile_out<T>(a, top + y) + left * a.in.channels;
+    const size_t stride = a.out_stride / sizeof(T);
+    results += y * Policy::LINE;
+    for (int at = threadIdx.x % 32 * EACH; at < n; at += 32 * EACH)
+        if (at + EACH <= n) {
 #pragma unroll
-    for (int i = 0; i < 2 * Policy::HALVES; i++) {
-        const int row = y + i % 2 + i / 2 * Policy::ROWS;
-        const T *from = results + row * Policy::LINE;
-        T *to = percentile_out<T>(a, top + row) + left * a.in.channels;
-        for (int at = threadIdx.x % 32 * EACH; at < n && top + row < end; at += 32 * EACH)
-            if (at + EACH <= n)
-                *reinterpret_cast<uint4 *>(to + at) = *reinterpret_cast<const uint4 *>(from + at);
-            else
+            for (int i = 0; i < DOWN * Policy::HALVES; i++)
+                if (row_of(i) < rest)
+                    *reinterpret_cast<uint4 *>(to + row_of(i) * stride + at) =
+                        *reinterpret_cast<const uint4 *>(results + row_of(i) * Policy::LINE + at);
+        } else {
+#pragma unroll 1
+            for (int i = 0; i < DOWN * Policy::HALVES && row_of(i) < rest; i++)
                 for (int j = at; j < n; j++)
-                    to[j] = from[j];
-    }
+                    to[row_of(i) * stride + j] = results[row_of(i) * Policy::LINE + j];
+        }
 }
 
 // Compute medians of K x K pixels. A warp computes two rows of words.
@@ -488,7 +510,8 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
     if (gf_arch < 800) // never launched: too little shared memory
         return;
     extern __shared__ uint4 percentile_shared[];
-    const int C = a.in.channels, lane = threadIdx.x % 32, y = threadIdx.x / 32 * 2;
+    const int C = a.in.channels, lane = threadIdx.x % Policy::ACROSS;
+    const int y = threadIdx.x / Policy::ACROSS * 2;
     // The tiles at the bottom take longer than others: they come first.
     const unsigned across = static_cast<unsigned>((a.in.width + Policy::WIDTH - 1) / Policy::WIDTH);
     const unsigned tile = (blockIdx.x + gridDim.x - across) % gridDim.x, down = tile / across;
@@ -498,41 +521,42 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
     T *const results = reinterpret_cast<T *>(percentile_shared);
     uint32_t *const words = reinterpret_cast<uint32_t *>(results + Policy::HEIGHT * LINE);
     gf_wait_for_stream();
-    if (left >= 8 && left + Policy::WIDTH + 8 <= a.in.width && top >= R &&
-        bottom <= min(a.in.height, a.first + a.rows + R))
-        percentile_fill<Policy>(a, left, top, words);
-    else
-        percentile_fill_edge<Policy>(a, left, top, words);
+    // Samples of a row of the tile, and those of whole units inside the image.
+    const int all = Policy::GROUPS * N * C, low = left > 0 ? 0 : 8 * C;
+    const int64_t rest = (a.in.width - left + 8) * C;
+    int high = rest < all ? static_cast<int>(rest) / Policy::UNIT * Policy::UNIT : all;
+    if (top < R || bottom > min(a.in.height, a.first + a.rows + R))
+        high = low;
+    percentile_fill<Policy>(a, left, top, low, high, words);
+    if (low > 0 || high < all)
+        percentile_fill_edge<Policy>(a, left, top, low, high, words);
     __syncthreads();
+    T *const to = results + y * LINE + lane * N * C;
+#pragma unroll 1
+    for (int i = 0; a.alpha && i < 2 * N * Policy::HALVES; i++) { // copy the last channel
+        const int row = i / N % 2 + i / (2 * N) * ROWS, p = lane * N + i % N;
+        if (left + p < a.in.width && top + y + row < a.first + a.rows)
+            to[row * LINE + i % N * C + C - 1] = reinterpret_cast<const T *>(
+                gf_window_row(a.in, top + y + row))[(left + p) * C + C - 1];
+    }
     const uint32_t *from = words + y * Policy::STRIDE + lane;
-    for (int c = 0; c < C; c++, from += Policy::PLANE) {
-        T *to[N];
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            to[i] = results + y * LINE + (lane * N + i) * C + c;
-        for (int i = 0; a.alpha && c == C - 1 && i < 2 * N * Policy::HALVES; i++) {
-            const int row = i / N % 2 + i / (2 * N) * ROWS;
-            const int64_t x = left + lane * N + i % N;
-            if (x < a.in.width && top + y + row < a.first + a.rows)
-                to[0][row * LINE + i % N * C] =
-                    reinterpret_cast<const T *>(gf_window_row(a.in, top + y + row))[x * C + c];
-        }
-        if (a.alpha && c == C - 1)
-            break;
+#pragma unroll 1
+    for (int c = 0; c < C - a.alpha; c++, from += Policy::PLANE) {
         const auto get = [&](int d, int j) {
             d += 8 - R;
             return from[j * Policy::STRIDE + d % N * Policy::PART + d / N];
         };
         const auto put = [&](int i, int row, uint32_t word) {
-            to[i][row * LINE] =
+            T *at = to + i * C + c;
+            at[row * LINE] =
                 percentile_sample_of<T>(static_cast<typename percentile_key<T>::Type>(word));
             if constexpr (Policy::HALVES == 2)
-                to[i][(row + ROWS) * LINE] = static_cast<T>(word >> 16);
+                at[(row + ROWS) * LINE] = static_cast<T>(word >> 16);
         };
         percentile_medians<Policy>(a, get, put);
     }
     __syncwarp();
-    percentile_store<Policy>(a, left, top, y, results);
+    percentile_store<Policy>(a, left, top, threadIdx.x / 32 * Policy::DOWN, results);
 }
 
 template <typename T, int K>

@@ -158,6 +158,39 @@ TEST(networks_find_medians) {
         assert_true(median_is_right(7, inputs));
 }
 
+#define WIRES(...) ((const uint32_t[]){__VA_ARGS__})
+#define APPEND(first, operation, ...)                                                              \
+    v[n] = first;                                                                                  \
+    for (size_t i = 0; i < sizeof WIRES(__VA_ARGS__) / sizeof(uint32_t); i++)                      \
+        v[n] = v[n] operation v[WIRES(__VA_ARGS__)[i]];                                            \
+    n++;
+#define LEAST(...) APPEND(true, &&, __VA_ARGS__)
+#define GREATEST(...) APPEND(false, ||, __VA_ARGS__)
+
+/* All inputs of 0 and 1 in sorted groups. */
+TEST(networks_find_two_medians) {
+    for (uint32_t K = 5; K <= 7; K += 2) {
+        const uint32_t size[6] = {2 * K, K - 1, K - 1, K - 1, 1, 1};
+        for (uint32_t inputs = 0; inputs < (2 * K + 1) * K * K * K * 4; inputs++) {
+            bool v[96];
+            uint32_t n = 0, ones[6], rest = inputs;
+            for (uint32_t g = 0; g < 6; rest /= size[g] + 1, g++) {
+                ones[g] = rest % (size[g] + 1);
+                for (uint32_t j = 0; j < size[g]; j++)
+                    v[n++] = j >= size[g] - ones[g];
+            }
+            if (K == 5) {
+                GF_TWO_MEDIANS_5(LEAST, GREATEST)
+            } else {
+                GF_TWO_MEDIANS_7(LEAST, GREATEST)
+            }
+            for (uint32_t y = 0; y < 2; y++)
+                assert_int_equal(v[n - 2 + y],
+                                 ones[0] + ones[1] + ones[2 + y] + ones[4 + y] >= 2 * K);
+        }
+    }
+}
+
 TEST(networks_sort) {
     for (uint32_t size = 2; size <= 7; size++)
         for (uint32_t ones = 0; ones < 128; ones++) {
