@@ -15,6 +15,7 @@ struct percentile_args {
     int radius[2];
     uint32_t index; // of the result in a window
     bool alpha;
+    bool maximum;            // else the minimum, or another sample
     uint32_t one, minus_one; // 1 and -1, as factors that the compiler does not know
 };
 
@@ -48,6 +49,10 @@ template <typename T> GF_DEVICE T *percentile_out(const percentile_args &a, int6
 // network.cu: medians of 3 x 3, 5 x 5 and 7 x 7 pixels. Returns false if the device has too little
 // shared memory.
 bool percentile_launch_network(const percentile_args &a, gf_type type, gf_queue *queue);
+
+// network.cu: medians of 3 x 3 pixels, or minima of square windows of a radius of at most
+// GF_PERCENTILE_MAX_NETWORK. Returns false if the device has too little shared memory.
+bool percentile_launch_march(const percentile_args &a, gf_type type, bool median, gf_queue *queue);
 
 // select.cu: any window.
 void percentile_launch_select(const percentile_args &a, gf_type type, gf_queue *queue);

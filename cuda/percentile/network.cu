@@ -118,22 +118,28 @@ GF_DEVICE void percentile_sort(uint32_t *v, const percentile_args &args) {
     percentile_merge<T, N / 2, N / 2>(half, half + N / 2, v, args);
 }
 
-// ---- 3 x 3 --------------------------------------------------------------------------------------
+// ---- walks down tiles ---------------------------------------------------------------------------
 
-// A block walks down a tile. A thread computes W words of each row. SHIFT: bytes between
-// neighbours. FORMS: words computed per word: each has some of the samples in high bytes.
-template <typename Sample, int CHANNELS> struct percentile_march_policy {
+// A block walks down a tile, whose windows have a radius of R: of medians, 1. A thread computes W
+// words of each row. SHIFT: bytes between neighbours. FORMS: words computed per word: each has some
+// of the samples in high bytes. KEPT: words of these that are kept of a row.
+template <typename Sample, int CHANNELS, int RADIUS, bool IS_MEDIAN>
+struct percentile_march_policy {
     typedef Sample T;
-    static constexpr int C = CHANNELS, SHIFT = C * sizeof(T);
-    static constexpr int H = (SHIFT + 3) / 4; // words of a halo
-    static constexpr int W = H > 2 ? 4 : 2, ALL = W + 2 * H, FORMS = sizeof(T) == 1 ? 2 : 1;
+    static constexpr bool MEDIAN = IS_MEDIAN;
+    static constexpr int C = CHANNELS, R = RADIUS, SHIFT = C * sizeof(T);
+    static constexpr int H = (R * SHIFT + 3) / 4; // words of a halo
+    static constexpr int W = sizeof(T) == 4 && H > 2 ? 4 : 2, ALL = W + 2 * H;
+    static constexpr int FORMS = sizeof(T) == 1 ? 2 : 1, KEPT = MEDIAN ? 3 : 1;
     static constexpr int THREADS = 256, BLOCKS = W == 2 ? 3 : 2, MIN_STEPS = 4;
     static constexpr int ROWS = 8, AHEAD = 2; // rows and number of the steps that are loaded
-    static constexpr int MAIN = THREADS * W / 4, STRIDE = (MAIN + 2) | 1;
-    typedef gf_window_shape<T, MAIN, 1, STRIDE, ROWS, THREADS> Window;
+    static constexpr int MAIN = THREADS * W / 4, HALO = (H + 3) / 4, STRIDE = (MAIN + 2 * HALO) | 1;
+    typedef gf_window_shape<T, MAIN, HALO, STRIDE, ROWS, THREADS> Window;
 };
 
-struct percentile_march_args : percentile_args, gf_shares {};
+struct percentile_march_args : percentile_args, gf_shares {
+    uint32_t sign, offset, back; // key: sample * sign + offset; sample: key * sign + back
+};
 
 template <typename Policy> struct percentile_march_shared {
     uint4 in[Policy::AHEAD + 1][Policy::ROWS * Policy::STRIDE];
@@ -142,87 +148,130 @@ template <typename Policy> struct percentile_march_shared {
 
 template <int N> struct alignas(4 * N) percentile_words { uint32_t at[N]; };
 
-// The rows that a thread has read in a step, and the two before them: of each sample and its
-// neighbours along x, the low, middle and high one.
+// The rows that a thread has read in a step, and the 2 R before them: of each sample and its
+// neighbours along x, the least one, or the low, middle and high one.
 template <typename Policy> struct percentile_rows {
     typedef typename Policy::T T;
     typedef percentile_words<Policy::W> Words;
-    static constexpr int W = Policy::W, H = Policy::H, FORMS = Policy::FORMS, N = W * FORMS;
-    static constexpr int ROWS = Policy::ROWS;
-    uint32_t low[N][ROWS + 2], middle[N][ROWS + 2], high[N][ROWS + 2];
-    Words center; // of the last row
+    static constexpr int W = Policy::W, H = Policy::H, R = Policy::R, FORMS = Policy::FORMS;
+    static constexpr int ROWS = Policy::ROWS, KEPT = Policy::KEPT, ALL = Policy::ALL;
+    uint32_t kept[W * FORMS][KEPT][ROWS + 2 * R];
+    uint32_t own[W][ROWS + R]; // alpha
 
-    // Return form f of the word at a byte of w, as keys.
-    static __device__ __forceinline__ uint32_t keys(const uint32_t *w, int at, int f) {
-        const uint32_t word =
-            at % 4 == 0 ? w[at / 4] : __funnelshift_r(w[at / 4], w[at / 4 + 1], at % 4 * 8);
+    // Convert a word of samples to one of keys, whose minima are needed. Those of f32 begin with
+    // -inf: NaN are the greatest ones, whatever their sign.
+    static __device__ __forceinline__ uint32_t key(const percentile_march_args &a, uint32_t word) {
         if constexpr (sizeof(T) == 4)
-            return static_cast<uint32_t>(percentile_key_of(__uint_as_float(word)));
-        return FORMS == 2 && f == 0 ? word << 8 : word;
+            word = static_cast<uint32_t>(gf_percentile_order(static_cast<int32_t>(word)));
+        return Policy::MEDIAN && sizeof(T) < 4 ? word
+                                               : percentile_multiply_add(word, a.sign, a.offset);
     }
 
-    // Add row r of the step, at `from` in shared memory, and return the medians of the row before.
-    __device__ __forceinline__ Words add(const percentile_args &a, const uint32_t *from, int r) {
-        const Words own = *reinterpret_cast<const Words *>(from);
-        uint32_t w[Policy::ALL];
+    // Convert it back.
+    static __device__ __forceinline__ uint32_t sample(const percentile_march_args &a,
+                                                      uint32_t word) {
+        if (!Policy::MEDIAN || sizeof(T) == 4)
+            word = percentile_multiply_add(word, a.sign, a.back);
+        if constexpr (sizeof(T) == 4) {
+            word = static_cast<uint32_t>(gf_percentile_order(static_cast<int32_t>(word)));
+            const float x = __uint_as_float(word);
+            word = x == x ? word : 0x7fc00000;
+        }
+        return word;
+    }
+
+    // Return form f of the word at a byte of w. The low bytes of form 0 do not matter.
+    static __device__ __forceinline__ uint32_t form(const uint32_t *w, int at, int f) {
+        if (FORMS == 2 && f == 0 && at % 4 == 0)
+            return w[at / 4] << 8;
+        at -= FORMS == 2 && f == 0;
+        return at % 4 == 0 ? w[at / 4] : __funnelshift_r(w[at / 4], w[at / 4 + 1], at % 4 * 8);
+    }
+
+    // Return the least of the words that get(0) to get(2 R) return.
+    template <typename Get> static __device__ __forceinline__ uint32_t least(Get get) {
+        uint32_t result = get(0);
 #pragma unroll
-        for (int i = 0; i < Policy::ALL; i++)
-            w[i] = i >= H && i < H + W ? own.at[i - H] : from[i - H];
-        Words out;
+        for (int i = 1; i < 2 * R; i += 2)
+            result = percentile_min<T>(result, get(i), get(i + 1));
+        return result;
+    }
+
+    // Add row r of the step, and return the median of the window that ends with it.
+    static __device__ __forceinline__ uint32_t median(const percentile_args &a, uint32_t x,
+                                                      uint32_t y, uint32_t z,
+                                                      uint32_t (*rows)[ROWS + 2 * R], int r) {
+        uint32_t *l = rows[0] + r, *m = rows[KEPT / 2] + r, *h = rows[KEPT - 1] + r;
+        l[2] = percentile_min<T>(x, y, z);
+        m[2] = percentile_middle<T, true>(x, y, z, a);
+        h[2] = percentile_max<T>(x, y, z);
+        return percentile_middle<T, true>(percentile_max<T>(l[0], l[1], l[2]),
+                                          percentile_middle<T, false>(m[0], m[1], m[2], a),
+                                          percentile_min<T>(h[0], h[1], h[2]), a);
+    }
+
+    // Add row r of the step, at `from` in shared memory, and return the results R rows before it.
+    __device__ __forceinline__ Words add(const percentile_march_args &a, const uint32_t *from,
+                                         int r) {
+        Words out = *reinterpret_cast<const Words *>(from);
+        uint32_t w[ALL];
+#pragma unroll
+        for (int i = 0; i < ALL; i++)
+            w[i] = key(a, i >= H && i < H + W ? out.at[i - H] : from[i - H]);
 #pragma unroll
         for (int k = 0; k < W; k++) {
-            uint32_t median[FORMS];
+            uint32_t result[FORMS];
 #pragma unroll
             for (int f = 0; f < FORMS; f++) {
-                const int at = 4 * (H + k);
-                const uint32_t x = keys(w, at - Policy::SHIFT, f), y = keys(w, at, f);
-                const uint32_t z = keys(w, at + Policy::SHIFT, f);
-                uint32_t *l = low[k * FORMS + f], *m = middle[k * FORMS + f];
-                uint32_t *h = high[k * FORMS + f];
-                l[r + 2] = percentile_min<T>(x, y, z);
-                m[r + 2] = percentile_middle<T, true>(x, y, z, a);
-                h[r + 2] = percentile_max<T>(x, y, z);
-                median[f] = percentile_middle<T, true>(
-                    percentile_max<T>(l[r], l[r + 1], l[r + 2]),
-                    percentile_middle<T, false>(m[r], m[r + 1], m[r + 2], a),
-                    percentile_min<T>(h[r], h[r + 1], h[r + 2]), a);
+                uint32_t(*rows)[ROWS + 2 * R] = kept[k * FORMS + f];
+                const auto get = [&](int i) {
+                    return form(w, 4 * (H + k) + (i - R) * Policy::SHIFT, f);
+                };
+                if constexpr (Policy::MEDIAN) {
+                    result[f] = median(a, get(0), get(1), get(2), rows, r);
+                } else {
+                    rows[0][r + 2 * R] = least(get);
+                    result[f] = least([&](int i) { return rows[0][r + i]; });
+                }
             }
-            if constexpr (sizeof(T) == 4)
-                out.at[k] =
-                    __float_as_uint(percentile_sample_of<T>(static_cast<int32_t>(median[0])));
-            else
-                out.at[k] =
-                    FORMS == 2 ? __byte_perm(median[0], median[FORMS - 1], 0x7351) : median[0];
+            uint32_t word = sample(a, FORMS == 2 ? __byte_perm(result[0], result[FORMS - 1], 0x7351)
+                                                 : result[0]);
             if (Policy::C % 2 == 0 && a.alpha) {
                 uint32_t mask = 0; // of samples of the last channel
 #pragma unroll
                 for (int b = 0; b < 4; b++)
                     if ((4 * k + b) / sizeof(T) % Policy::C == Policy::C - 1)
                         mask |= 0xffu << 8 * b;
-                out.at[k] = (out.at[k] & ~mask) | (center.at[k] & mask);
-                center.at[k] = own.at[k];
+                own[k][r + R] = out.at[k];
+                word = (word & ~mask) | (own[k][r] & mask);
             }
+            out.at[k] = word;
         }
         return out;
     }
 
-    // Keep the last two rows for the next step.
+    // Keep the last rows for the next step.
     __device__ __forceinline__ void keep() {
 #pragma unroll
-        for (int i = 0; i < 2 * N; i++) {
-            low[i / 2][i % 2] = low[i / 2][ROWS + i % 2];
-            middle[i / 2][i % 2] = middle[i / 2][ROWS + i % 2];
-            high[i / 2][i % 2] = high[i / 2][ROWS + i % 2];
-        }
+        for (int i = 0; i < 2 * R; i++)
+#pragma unroll
+            for (int n = 0; n < W * FORMS * KEPT; n++)
+                kept[n / KEPT][n % KEPT][i] = kept[n / KEPT][n % KEPT][ROWS + i];
+#pragma unroll
+        for (int i = 0; i < R; i++)
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                own[k][i] = own[k][ROWS + i];
     }
 };
 
-// Compute medians of 3 x 3 pixels. Block: 256 threads. Shared memory: 59 or 109 KB.
+// Compute medians of 3 x 3 pixels, or minima. Block: 256 threads. Shared memory: 59 to 110 KB.
 template <typename Policy>
 __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
     percentile_march(const __grid_constant__ percentile_march_args a) {
     typedef percentile_words<Policy::W> Words;
-    constexpr int SIZE = sizeof(typename Policy::T), BYTES = sizeof(Words);
+    typedef std::conditional_t<sizeof(typename Policy::T) == 4, uint32_t, typename Policy::T> Bits;
+    constexpr int SIZE = sizeof(Bits), BYTES = sizeof(Words), R = Policy::R;
     constexpr int ROWS = Policy::ROWS, AHEAD = Policy::AHEAD, STAGE = ROWS * Policy::STRIDE;
     extern __shared__ uint4 percentile_shared[];
     percentile_march_shared<Policy> *const shared =
@@ -233,32 +282,35 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
         const int64_t first = static_cast<int64_t>(step) * ROWS; // of the strip
         const int64_t stop = min(first + static_cast<int64_t>(n) * ROWS, a.rows);
         const int64_t offset = left + threadIdx.x * BYTES, rest = a.in.row_bytes - offset;
-        const int rows = static_cast<int>(stop - first) + 2, steps = (rows + ROWS - 1) / ROWS;
-        auto loader = gf_march_start<AHEAD>(a, shared, left / SIZE, a.first + first - 1,
-                                            a.first + stop, 1, steps);
-        unsigned char *to = a.out + (first - 2) * static_cast<int64_t>(a.out_stride) + offset;
-        percentile_rows<Policy> state;
-        state.center = {};
+        const int rows = static_cast<int>(stop - first) + 2 * R, steps = (rows + ROWS - 1) / ROWS;
+        // Whole steps are loaded, if the strip has these rows.
+        const int64_t top = a.first + first - R;
+        const int64_t bottom = min(top + steps * ROWS, a.first + a.rows + R) - 1;
+        auto loader = gf_march_start<AHEAD>(a, shared, left / SIZE, top, bottom, R, steps);
+        unsigned char *to = a.out + (first - 2 * R) * static_cast<int64_t>(a.out_stride) + offset;
+        percentile_rows<Policy> state = {};
         for (int s = 0, y = 0, stage = 0; s < steps; s++) {
             const int next = stage < AHEAD ? stage + 1 : 0, last = stage > 0 ? stage - 1 : AHEAD;
             gf_march_step<AHEAD>(a, shared, &loader, s, steps, last * STAGE, next * STAGE);
             const uint32_t *from =
-                reinterpret_cast<const uint32_t *>(shared->in[stage] + 1) + threadIdx.x * Policy::W;
+                reinterpret_cast<const uint32_t *>(shared->in[stage] + Policy::HALO) +
+                threadIdx.x * Policy::W;
             stage = next;
 #pragma unroll
             for (int r = 0; r < ROWS; r++, y++, from += 4 * Policy::STRIDE, to += a.out_stride) {
                 if (y >= rows)
                     break;
                 const Words out = state.add(a, from, r);
-                if (y < 2)
+                if (y < 2 * R)
                     continue;
                 if (rest >= BYTES)
                     *reinterpret_cast<Words *>(to) = out;
                 else
 #pragma unroll
-                    for (int i = 0; i < BYTES; i++)
+                    for (int i = 0; i < BYTES; i += SIZE)
                         if (i < rest)
-                            to[i] = static_cast<unsigned char>(out.at[i / 4] >> i % 4 * 8);
+                            *reinterpret_cast<Bits *>(to + i) =
+                                static_cast<Bits>(out.at[i / 4] >> i % 4 * 8);
             }
             state.keep();
         }
@@ -266,23 +318,38 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
 }
 
 // Queue the kernel. Returns false if the device has too little shared memory.
-template <typename T>
-static bool percentile_launch_march(const percentile_args &args, gf_queue *queue) {
+template <typename Policy>
+static bool percentile_launch_policy(const percentile_args &args, gf_queue *queue) {
+    constexpr size_t shared = sizeof(percentile_march_shared<Policy>);
+    percentile_march_args a = {args, {}, args.maximum ? ~0u : 1, 0, 0};
+    a.offset = sizeof(typename Policy::T) == 4 ? 0u - 0x7fffff : 0;
+    a.offset = args.maximum ? ~a.offset : a.offset;
+    a.back = 0 - a.offset * a.sign;
+    gf_shares_set<Policy::MIN_STEPS>(&a, static_cast<uint64_t>(a.in.row_bytes), Policy::MAIN * 16,
+                                     static_cast<uint64_t>(a.rows), Policy::ROWS,
+                                     gf_sm_count() * Policy::BLOCKS);
+    const bool launched = gf_allow_shared<percentile_march<Policy>>(shared);
+    if (launched)
+        gf_launch_kernel(percentile_march<Policy>, dim3(a.blocks), Policy::THREADS, shared, queue,
+                         a);
+    return launched;
+}
+
+bool percentile_launch_march(const percentile_args &a, gf_type type, bool median, gf_queue *queue) {
     bool launched = false;
     gf_dispatch(
-        [&](auto channels) {
-            typedef percentile_march_policy<T, channels> Policy;
-            constexpr size_t shared = sizeof(percentile_march_shared<Policy>);
-            percentile_march_args a = {args, {}};
-            gf_shares_set<Policy::MIN_STEPS>(&a, static_cast<uint64_t>(a.in.row_bytes),
-                                             Policy::MAIN * 16, static_cast<uint64_t>(a.rows),
-                                             Policy::ROWS, gf_sm_count() * Policy::BLOCKS);
-            launched = gf_allow_shared<percentile_march<Policy>>(shared);
-            if (launched)
-                gf_launch_kernel(percentile_march<Policy>, dim3(a.blocks), Policy::THREADS, shared,
-                                 queue, a);
+        [&](auto sample, auto channels, auto radius) {
+            typedef decltype(sample) T;
+            if (!median)
+                launched =
+                    percentile_launch_policy<percentile_march_policy<T, channels, radius, false>>(
+                        a, queue);
+            else if constexpr (radius == 1)
+                launched = percentile_launch_policy<percentile_march_policy<T, channels, 1, true>>(
+                    a, queue);
         },
-        gf_channels{static_cast<uint32_t>(args.in.channels)});
+        gf_type_of{type}, gf_channels{static_cast<uint32_t>(a.in.channels)},
+        gf_number<1, GF_PERCENTILE_MAX_NETWORK>{static_cast<uint32_t>(a.radius[0])});
     return launched;
 }
 
@@ -576,7 +643,7 @@ bool percentile_launch_network(const percentile_args &a, gf_type type, gf_queue 
     bool launched = false;
     gf_for_type(type, [&](auto sample) {
         typedef decltype(sample) T;
-        launched = a.radius[0] == 1   ? percentile_launch_march<T>(a, queue)
+        launched = a.radius[0] == 1   ? percentile_launch_march(a, type, true, queue)
                    : a.radius[0] == 2 ? percentile_launch_tile<T, 5>(a, queue)
                                       : percentile_launch_tile<T, 7>(a, queue);
     });

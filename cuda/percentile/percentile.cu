@@ -1,12 +1,13 @@
 // median, percentile, erode and dilate on CUDA.
 //
 //   file          kernel                 used for
-//   network.cu    percentile_march       medians of 3 x 3 pixels
+//   network.cu    percentile_march       medians of 3 x 3 pixels; minima and maxima of 3 x 3, 5 x 5
+//                                        and 7 x 7 pixels
 //                 percentile_network     medians of 5 x 5 and 7 x 7 pixels
 //   select.cu     percentile_bytes       other windows, u8
 //                 percentile_ranks       other windows, u16 and f32
 //                 percentile_search      all but minima and maxima, with little shared memory
-//   extreme.cu    percentile_extreme     minima and maxima
+//   extreme.cu    percentile_extreme     other minima and maxima
 #include "cuda/percentile/device.cuh"
 
 static percentile_args percentile_args_of(const gf_plan *head) {
@@ -19,6 +20,7 @@ static percentile_args percentile_args_of(const gf_plan *head) {
     a.radius[1] = static_cast<int>(plan->radius[1]);
     a.index = plan->index;
     a.alpha = gf_has_alpha(&head->in);
+    a.maximum = plan->form == GF_PERCENTILE_MAXIMUM;
     a.one = 1;
     a.minus_one = ~0u;
     return a;
@@ -41,7 +43,12 @@ static void percentile_launch(const gf_plan *head, const gf_strip *strip, void *
     a.out_stride = strip->out.stride;
     a.first = static_cast<int64_t>(strip->out.y0);
     a.rows = static_cast<int64_t>(strip->out.rows);
-    if (plan->form <= GF_PERCENTILE_MAXIMUM)
+    const bool extreme = plan->form <= GF_PERCENTILE_MAXIMUM;
+    const bool square =
+        a.radius[0] == a.radius[1] && a.radius[0] > 0 && a.radius[0] <= GF_PERCENTILE_MAX_NETWORK;
+    if (extreme && square && percentile_launch_march(a, type, false, queue))
+        return;
+    if (extreme)
         percentile_launch_extreme(a, type, plan->form == GF_PERCENTILE_MINIMUM,
                                   static_cast<unsigned char *>(scratch), queue);
     else if (plan->form == GF_PERCENTILE_SELECT || !percentile_launch_network(a, type, queue))

@@ -80,8 +80,8 @@ template <typename Shape> struct gf_window_tile {
     int64_t left, top, bottom; // first sample of the tile in a row; first and last row to load
     int first, before;         // the first sample before the row that is needed, and their number
     int after;                 // the first sample after the row
-    // If samples are outside the row: for each sample, the index in the tile of the one whose
-    // value it has; OUTSIDE: the constant.
+    // For each needed sample that is outside the row, first those before it: the index in the tile
+    // of the one whose value it has; OUTSIDE: the constant.
     int at[Shape::SAMPLES];
 };
 
@@ -112,6 +112,7 @@ GF_DEVICE gf_window_loader<Shape> gf_window_open(const gf_window_source &a, int6
     const int start = left < 0 ? static_cast<int>(-left) : 0;
     const int after = samples - left < SAMPLES ? static_cast<int>(samples - left) : SAMPLES;
     const int before = start < reach ? start : reach;
+    const int all = before + (SAMPLES - after < reach ? SAMPLES - after : reach);
     const int begin = start / COUNT * 16, size = (after + COUNT - 1) / COUNT * 16 - begin;
     w.inside = 0;
 #pragma unroll
@@ -129,14 +130,16 @@ GF_DEVICE gf_window_loader<Shape> gf_window_open(const gf_window_source &a, int6
         part->plain = top < 0 ? static_cast<int>((-top + ROWS - 1) / ROWS) : 0;
         part->plains = static_cast<int>((last + 1 - top) / ROWS) - part->plain;
         part->plains = part->plains < 0 ? 0 : part->plains;
-        part->all = before + (SAMPLES - after < reach ? SAMPLES - after : reach);
+        part->all = all;
         tile->left = left, tile->top = top, tile->bottom = bottom;
         tile->first = start - before, tile->before = before, tile->after = after;
     }
-    for (int i = thread; (start > 0 || after < SAMPLES) && i < SAMPLES; i += Shape::THREADS) {
-        const int64_t c = (left + i + 4096 * a.channels) % a.channels;
-        const int64_t x = gf_edge_index(a.edge.mode, (left + i - c) / a.channels, a.width);
-        tile->at[i] = x < 0 ? tile->OUTSIDE : static_cast<int>(x * a.channels + c - left);
+#pragma unroll 1
+    for (int n = thread; n < all; n += Shape::THREADS) {
+        const int64_t i = left + (n < before ? start - before + n : after + n - before);
+        const int64_t c = (i + 4096 * a.channels) % a.channels;
+        const int64_t x = gf_edge_index(a.edge.mode, (i - c) / a.channels, a.width);
+        tile->at[n] = x < 0 ? tile->OUTSIDE : static_cast<int>(x * a.channels + c - left);
     }
     return w;
 }
@@ -218,7 +221,7 @@ static __device__ __noinline__ void gf_window_finish(const gf_window_source &a,
 #pragma unroll 1
     for (int n = threadIdx.x / Shape::ROWS; n < tile.part.all; n += Shape::THREADS / Shape::ROWS) {
         const int i = n < tile.before ? tile.first + n : tile.after + n - tile.before;
-        const int at = tile.at[i];
+        const int at = tile.at[n];
         if (at == tile.OUTSIDE)
             to[i] = static_cast<T>(a.edge.value);
         else if (at >= 0 && at < Shape::SAMPLES)

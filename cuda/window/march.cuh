@@ -30,7 +30,7 @@ template <int START> GF_DEVICE uint64_t gf_share(const gf_shares &a, unsigned bl
             tile = a.tiles - 1, rest = edge - (all - at);
     }
     rest = rest > START ? rest - START : 0;
-    return tile * a.tile_steps + rest * a.tile_steps / (length - START);
+    return tile * a.tile_steps + (length == inner ? rest : rest * a.tile_steps / (length - START));
 }
 
 // Call run(tile, step, n) for the share of a block of each tile: n steps of it.
