@@ -15,8 +15,8 @@ struct percentile_args {
     int radius[2];
     uint32_t index; // of the result in a window
     bool alpha;
-    bool maximum;            // else the minimum, or another sample
-    uint32_t one, minus_one; // 1 and -1, as factors that the compiler does not know
+    uint32_t sign, offset, back; // key: sample * sign + offset; sample: key * sign + back
+    uint32_t one, minus_one;     // 1 and -1, as factors that the compiler does not know
 };
 
 // ---- keys ---------------------------------------------------------------------------------------
@@ -40,6 +40,36 @@ template <typename T> GF_DEVICE T percentile_sample_of(typename percentile_key<T
         return __int_as_float(gf_percentile_order(key));
 }
 
+// Convert a word of samples to one of keys, whose minima are results, and back. Those of f32 begin
+// with -inf: NaN are the greatest ones, whatever their sign.
+template <typename T> GF_DEVICE uint32_t percentile_key_word(const percentile_args &a, uint32_t x) {
+    if constexpr (sizeof(T) == 4)
+        x = static_cast<uint32_t>(gf_percentile_order(static_cast<int32_t>(x)));
+    return x * a.sign + a.offset;
+}
+
+template <typename T>
+GF_DEVICE uint32_t percentile_sample_word(const percentile_args &a, uint32_t key) {
+    key = key * a.sign + a.back;
+    if constexpr (sizeof(T) == 4) {
+        const float x = __int_as_float(gf_percentile_order(static_cast<int32_t>(key)));
+        key = x == x ? __float_as_uint(x) : 0x7fc00000;
+    }
+    return key;
+}
+
+template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b) {
+    if constexpr (sizeof(T) == 4)
+        return min(static_cast<int32_t>(a), static_cast<int32_t>(b));
+    else
+        return __vminu2(a, b);
+}
+
+// One instruction.
+template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b, uint32_t c) {
+    return percentile_min<T>(percentile_min<T>(a, b), c);
+}
+
 template <typename T> GF_DEVICE T *percentile_out(const percentile_args &a, int64_t y) {
     return reinterpret_cast<T *>(a.out + (y - a.first) * static_cast<int64_t>(a.out_stride));
 }
@@ -58,8 +88,8 @@ bool percentile_launch_march(const percentile_args &a, gf_type type, bool median
 void percentile_launch_select(const percentile_args &a, gf_type type, gf_queue *queue);
 
 // extreme.cu: minima or maxima, and the bytes of scratch memory for them.
-void percentile_launch_extreme(const percentile_args &a, gf_type type, bool minimum,
-                               unsigned char *scratch, gf_queue *queue);
+void percentile_launch_extreme(const percentile_args &a, gf_type type, unsigned char *scratch,
+                               gf_queue *queue);
 size_t percentile_extreme_bytes(const percentile_args &a, gf_type type, uint64_t in_rows);
 
 #endif

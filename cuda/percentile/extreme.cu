@@ -3,20 +3,6 @@
 
 // ---- words --------------------------------------------------------------------------------------
 
-// Convert a word of samples to one of keys.
-template <typename T> GF_DEVICE uint32_t percentile_keys(uint32_t word) {
-    if constexpr (sizeof(T) == 4)
-        word = static_cast<uint32_t>(percentile_key_of(__uint_as_float(word)));
-    return word;
-}
-
-// Convert it back.
-template <typename T> GF_DEVICE uint32_t percentile_samples(uint32_t word) {
-    if constexpr (sizeof(T) == 4)
-        word = __float_as_uint(percentile_sample_of<T>(static_cast<int32_t>(word)));
-    return word;
-}
-
 // Return the address `at` bytes after a uniform one.
 GF_DEVICE uint32_t *percentile_at(uint32_t *base, uint32_t at) {
     return reinterpret_cast<uint32_t *>(reinterpret_cast<unsigned char *>(base) + at);
@@ -24,9 +10,9 @@ GF_DEVICE uint32_t *percentile_at(uint32_t *base, uint32_t at) {
 
 // The minima of words of keys. Bytes are the high bytes of 16-bit lanes, in two planes: the low
 // ones only decide between equal ones.
-template <typename T, bool MINIMUM> struct percentile_best {
+template <typename T> struct percentile_best {
     static constexpr int PLANES = sizeof(T) == 1 ? 2 : 1;
-    static constexpr uint32_t NONE = (sizeof(T) == 4 ? 0x80000000u : 0) ^ (MINIMUM ? ~0u : 0);
+    static constexpr uint32_t NONE = sizeof(T) == 4 ? INT32_MAX : ~0u;
     uint32_t plane[PLANES];
 
     __device__ __forceinline__ explicit percentile_best(uint32_t word = NONE) {
@@ -36,14 +22,8 @@ template <typename T, bool MINIMUM> struct percentile_best {
     }
     __device__ __forceinline__ void add(const percentile_best &other) {
 #pragma unroll
-        for (int i = 0; i < PLANES; i++) {
-            uint32_t &a = plane[i];
-            const uint32_t b = other.plane[i];
-            if constexpr (sizeof(T) == 4)
-                a = (static_cast<int32_t>(a) < static_cast<int32_t>(b)) == MINIMUM ? a : b;
-            else
-                a = MINIMUM ? __vminu2(a, b) : __vmaxu2(a, b);
-        }
+        for (int i = 0; i < PLANES; i++)
+            plane[i] = percentile_min<T>(plane[i], other.plane[i]);
     }
     __device__ __forceinline__ uint32_t word() const {
         return PLANES == 1 ? plane[0] : __byte_perm(plane[0], plane[PLANES - 1], 0x7351);
@@ -143,8 +123,8 @@ GF_DEVICE void percentile_scan(const percentile_extreme_args &a, uint32_t *rows)
 
 // A block, and the column of a thread: the word of PER samples that it loads of each row, and whose
 // minima it computes.
-template <typename T, bool MINIMUM> struct percentile_block {
-    typedef percentile_best<T, MINIMUM> Best;
+template <typename T> struct percentile_block {
+    typedef percentile_best<T> Best;
     static constexpr int SIZE = sizeof(T), PER = 4 / SIZE, ROWS = percentile_extreme_policy::ROWS;
     const percentile_extreme_args &a;
     uint32_t *shared;
@@ -232,7 +212,7 @@ template <typename T, bool MINIMUM> struct percentile_block {
             uint32_t w[PER];
 #pragma unroll
             for (int i = 0; i < PER; i++)
-                w[i] = percentile_keys<T>(next[r + i]);
+                w[i] = percentile_key_word<T>(a, next[r + i]);
             percentile_transpose<T>(w);
 #pragma unroll
             for (int i = 0; i < PER; i++)
@@ -248,7 +228,7 @@ template <typename T, bool MINIMUM> struct percentile_block {
 #pragma unroll
                 for (int r = 0; r < ROWS / PER; r++)
                     *percentile_at(shared + r * a.span, own[k]) =
-                        source[k] == ~0u ? percentile_keys<T>(fill)
+                        source[k] == ~0u ? percentile_key_word<T>(a, fill)
                                          : *percentile_at(shared + r * a.span, source[k]);
     }
 
@@ -377,11 +357,11 @@ template <typename T, bool MINIMUM> struct percentile_block {
 #pragma unroll
                 for (int k = 0; k < 4; k++)
                     *reinterpret_cast<uint32_t *>(to + k * a.out_stride) =
-                        percentile_samples<T>(y[k]);
+                        percentile_sample_word<T>(a, y[k]);
             } else {
 #pragma unroll
                 for (int k = 0; k < 4; k++)
-                    store_edge(percentile_samples<T>(y[k]), to + k * a.out_stride,
+                    store_edge(percentile_sample_word<T>(a, y[k]), to + k * a.out_stride,
                                i + j + k - (window - 1));
             }
             to += 4 * a.out_stride;
@@ -396,12 +376,12 @@ template <typename T, bool MINIMUM> struct percentile_block {
 // those along y are computed by the threads of the columns: the minima of blocks of window rows,
 // from each row to the end of its block, are kept in shared memory, and joined with those from the
 // begin of the next block to each row.
-template <typename T, bool MINIMUM>
+template <typename T>
 __global__ void __launch_bounds__(percentile_extreme_policy::THREADS)
     percentile_extreme(const __grid_constant__ percentile_extreme_args a) {
     constexpr int ROWS = percentile_extreme_policy::ROWS;
     extern __shared__ uint4 percentile_memory[];
-    percentile_block<T, MINIMUM> b{a, reinterpret_cast<uint32_t *>(percentile_memory)};
+    percentile_block<T> b{a, reinterpret_cast<uint32_t *>(percentile_memory)};
     b.open();
     gf_wait_for_stream();
 #pragma unroll 1
@@ -502,11 +482,10 @@ static size_t percentile_extreme_stride(int64_t row_bytes) {
     return (static_cast<size_t>(row_bytes) + 63) & ~size_t(63);
 }
 
-template <typename T, bool MINIMUM>
+template <typename T>
 static void percentile_launch_passes(const percentile_args &args, unsigned char *scratch,
                                      gf_queue *queue) {
-    gf_allow_shared<percentile_extreme<T, MINIMUM>>(
-        gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
+    gf_allow_shared<percentile_extreme<T>>(gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
     const int n = percentile_extreme_passes<T>(args);
     percentile_extreme_args b = {};
     static_cast<percentile_args &>(b) = args;
@@ -525,7 +504,7 @@ static void percentile_launch_passes(const percentile_args &args, unsigned char 
             most = pass == 0 ? static_cast<size_t>(b.rows) * b.out_stride : most;
         }
         percentile_extreme_divide<T>(&b);
-        gf_launch_kernel(percentile_extreme<T, MINIMUM>,
+        gf_launch_kernel(percentile_extreme<T>,
                          dim3(gf_blocks(static_cast<uint64_t>(b.in.width * b.in.channels), b.tile),
                               gf_blocks(b.rows, b.run)),
                          (b.words + 31) / 32 * 32, b.shared, queue, b);
@@ -545,11 +524,8 @@ size_t percentile_extreme_bytes(const percentile_args &a, gf_type type, uint64_t
     return bytes;
 }
 
-void percentile_launch_extreme(const percentile_args &a, gf_type type, bool minimum,
-                               unsigned char *scratch, gf_queue *queue) {
-    gf_for_type(type, [&](auto sample) {
-        typedef decltype(sample) T;
-        minimum ? percentile_launch_passes<T, true>(a, scratch, queue)
-                : percentile_launch_passes<T, false>(a, scratch, queue);
-    });
+void percentile_launch_extreme(const percentile_args &a, gf_type type, unsigned char *scratch,
+                               gf_queue *queue) {
+    gf_for_type(
+        type, [&](auto sample) { percentile_launch_passes<decltype(sample)>(a, scratch, queue); });
 }

@@ -9,13 +9,6 @@
 
 // ---- operations ---------------------------------------------------------------------------------
 
-template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b) {
-    if constexpr (sizeof(T) == 4)
-        return min(static_cast<int32_t>(a), static_cast<int32_t>(b));
-    else
-        return __vminu2(a, b);
-}
-
 template <typename T> GF_DEVICE uint32_t percentile_max(uint32_t a, uint32_t b) {
     if constexpr (sizeof(T) == 4)
         return max(static_cast<int32_t>(a), static_cast<int32_t>(b));
@@ -23,11 +16,7 @@ template <typename T> GF_DEVICE uint32_t percentile_max(uint32_t a, uint32_t b) 
         return __vmaxu2(a, b);
 }
 
-// Each of these is one instruction.
-template <typename T> GF_DEVICE uint32_t percentile_min(uint32_t a, uint32_t b, uint32_t c) {
-    return percentile_min<T>(percentile_min<T>(a, b), c);
-}
-
+// One instruction.
 template <typename T> GF_DEVICE uint32_t percentile_max(uint32_t a, uint32_t b, uint32_t c) {
     return percentile_max<T>(percentile_max<T>(a, b), c);
 }
@@ -137,9 +126,7 @@ struct percentile_march_policy {
     typedef gf_window_shape<T, MAIN, HALO, STRIDE, ROWS, THREADS> Window;
 };
 
-struct percentile_march_args : percentile_args, gf_shares {
-    uint32_t sign, offset, back; // key: sample * sign + offset; sample: key * sign + back
-};
+struct percentile_march_args : percentile_args, gf_shares {};
 
 template <typename Policy> struct percentile_march_shared {
     uint4 in[Policy::AHEAD + 1][Policy::ROWS * Policy::STRIDE];
@@ -155,30 +142,9 @@ template <typename Policy> struct percentile_rows {
     typedef percentile_words<Policy::W> Words;
     static constexpr int W = Policy::W, H = Policy::H, R = Policy::R, FORMS = Policy::FORMS;
     static constexpr int ROWS = Policy::ROWS, KEPT = Policy::KEPT, ALL = Policy::ALL;
+    static constexpr bool KEYS = !Policy::MEDIAN || sizeof(T) == 4; // else samples
     uint32_t kept[W * FORMS][KEPT][ROWS + 2 * R];
     uint32_t own[W][ROWS + R]; // alpha
-
-    // Convert a word of samples to one of keys, whose minima are needed. Those of f32 begin with
-    // -inf: NaN are the greatest ones, whatever their sign.
-    static __device__ __forceinline__ uint32_t key(const percentile_march_args &a, uint32_t word) {
-        if constexpr (sizeof(T) == 4)
-            word = static_cast<uint32_t>(gf_percentile_order(static_cast<int32_t>(word)));
-        return Policy::MEDIAN && sizeof(T) < 4 ? word
-                                               : percentile_multiply_add(word, a.sign, a.offset);
-    }
-
-    // Convert it back.
-    static __device__ __forceinline__ uint32_t sample(const percentile_march_args &a,
-                                                      uint32_t word) {
-        if (!Policy::MEDIAN || sizeof(T) == 4)
-            word = percentile_multiply_add(word, a.sign, a.back);
-        if constexpr (sizeof(T) == 4) {
-            word = static_cast<uint32_t>(gf_percentile_order(static_cast<int32_t>(word)));
-            const float x = __uint_as_float(word);
-            word = x == x ? word : 0x7fc00000;
-        }
-        return word;
-    }
 
     // Return form f of the word at a byte of w. The low bytes of form 0 do not matter.
     static __device__ __forceinline__ uint32_t form(const uint32_t *w, int at, int f) {
@@ -216,8 +182,11 @@ template <typename Policy> struct percentile_rows {
         Words out = *reinterpret_cast<const Words *>(from);
         uint32_t w[ALL];
 #pragma unroll
-        for (int i = 0; i < ALL; i++)
-            w[i] = key(a, i >= H && i < H + W ? out.at[i - H] : from[i - H]);
+        for (int i = 0; i < ALL; i++) {
+            w[i] = i >= H && i < H + W ? out.at[i - H] : from[i - H];
+            if (KEYS)
+                w[i] = percentile_key_word<T>(a, w[i]);
+        }
 #pragma unroll
         for (int k = 0; k < W; k++) {
             uint32_t result[FORMS];
@@ -234,8 +203,10 @@ template <typename Policy> struct percentile_rows {
                     result[f] = least([&](int i) { return rows[0][r + i]; });
                 }
             }
-            uint32_t word = sample(a, FORMS == 2 ? __byte_perm(result[0], result[FORMS - 1], 0x7351)
-                                                 : result[0]);
+            uint32_t word =
+                FORMS == 2 ? __byte_perm(result[0], result[FORMS - 1], 0x7351) : result[0];
+            if (KEYS)
+                word = percentile_sample_word<T>(a, word);
             if (Policy::C % 2 == 0 && a.alpha) {
                 uint32_t mask = 0; // of samples of the last channel
 #pragma unroll
@@ -276,8 +247,8 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
     extern __shared__ uint4 percentile_shared[];
     percentile_march_shared<Policy> *const shared =
         reinterpret_cast<percentile_march_shared<Policy> *>(percentile_shared);
-    gf_wait_for_stream();
     gf_share_each<1>(a, blockIdx.x, [&](uint64_t tile, uint64_t step, uint64_t n) {
+        gf_wait_for_stream();
         const int64_t left = static_cast<int64_t>(tile) * Policy::MAIN * 16;
         const int64_t first = static_cast<int64_t>(step) * ROWS; // of the strip
         const int64_t stop = min(first + static_cast<int64_t>(n) * ROWS, a.rows);
@@ -321,10 +292,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::BLOCKS)
 template <typename Policy>
 static bool percentile_launch_policy(const percentile_args &args, gf_queue *queue) {
     constexpr size_t shared = sizeof(percentile_march_shared<Policy>);
-    percentile_march_args a = {args, {}, args.maximum ? ~0u : 1, 0, 0};
-    a.offset = sizeof(typename Policy::T) == 4 ? 0u - 0x7fffff : 0;
-    a.offset = args.maximum ? ~a.offset : a.offset;
-    a.back = 0 - a.offset * a.sign;
+    percentile_march_args a = {args, {}};
     gf_shares_set<Policy::MIN_STEPS>(&a, static_cast<uint64_t>(a.in.row_bytes), Policy::MAIN * 16,
                                      static_cast<uint64_t>(a.rows), Policy::ROWS,
                                      gf_sm_count() * Policy::BLOCKS);

@@ -20,7 +20,11 @@ static percentile_args percentile_args_of(const gf_plan *head) {
     a.radius[1] = static_cast<int>(plan->radius[1]);
     a.index = plan->index;
     a.alpha = gf_has_alpha(&head->in);
-    a.maximum = plan->form == GF_PERCENTILE_MAXIMUM;
+    const bool maximum = plan->form == GF_PERCENTILE_MAXIMUM; // minimum of the complements
+    const uint32_t offset = head->in.type == GF_F32 ? 0u - 0x7fffff : 0;
+    a.sign = maximum ? ~0u : 1;
+    a.offset = maximum ? ~offset : offset;
+    a.back = 0 - a.offset * a.sign;
     a.one = 1;
     a.minus_one = ~0u;
     return a;
@@ -49,8 +53,7 @@ static void percentile_launch(const gf_plan *head, const gf_strip *strip, void *
     if (extreme && square && percentile_launch_march(a, type, false, queue))
         return;
     if (extreme)
-        percentile_launch_extreme(a, type, plan->form == GF_PERCENTILE_MINIMUM,
-                                  static_cast<unsigned char *>(scratch), queue);
+        percentile_launch_extreme(a, type, static_cast<unsigned char *>(scratch), queue);
     else if (plan->form == GF_PERCENTILE_SELECT || !percentile_launch_network(a, type, queue))
         percentile_launch_select(a, type, queue);
 }
