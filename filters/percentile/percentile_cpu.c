@@ -228,11 +228,11 @@ static void network_pair(gf_percentile_part *part, const void *const *rows, uint
     const size_t step = part->plan->head.in.channels, chunk = CHUNK_BYTES / part->key;
     const size_t all = part->n + 2 * r * step, stride = part->layout.line / part->key;
     unsigned char *columns = percentile_line(part, window + 2);
-    const void *lines[2 * GF_PERCENTILE_MAX_NETWORK], *more[2] = {rows[0], rows[window]};
+    const void *lines[2 * GF_PERCENTILE_MAX_NETWORK] = {NULL}, *more[2] = {rows[0], rows[window]};
     for (uint32_t j = 0; j < window - 1; j++)
         lines[j] = r == 1 ? rows[j + 1] : columns + j * part->layout.line;
     for (size_t i = 0; i < all && r > 1; i += chunk) {
-        const void *from[2 * GF_PERCENTILE_MAX_NETWORK];
+        const void *from[2 * GF_PERCENTILE_MAX_NETWORK] = {NULL};
         for (uint32_t j = 0; j < window - 1; j++)
             from[j] = (const unsigned char *)rows[j + 1] + i * part->key;
         percentile_prefetch(part, CHUNK_BYTES / 128);
@@ -262,10 +262,11 @@ static void percentile_run_network(gf_percentile_part *part, uint64_t s, uint64_
         for (uint32_t i = 0; i < ring; i++)
             percentile_load(part, -1, percentile_line(part, i));
     for (uint64_t y = s; y < e; y += 2) {
-        const void *rows[2 * GF_PERCENTILE_MAX_NETWORK + 2];
+        const void *rows[2 * GF_PERCENTILE_MAX_NETWORK + 2] = {NULL};
         const uint32_t count = (uint32_t)gf_min(2, e - y), used = ring - 2 + count;
         for (; loaded < y - s + used && !part->direct; loaded++)
-            percentile_load(part, first + (int64_t)loaded, percentile_line(part, loaded % ring));
+            percentile_load(part, first + (int64_t)loaded,
+                            percentile_line(part, loaded % ring)); /* NOLINT: not 0 */
         for (uint32_t i = 0; i < ring; i++) {
             const uint64_t row = y - s + (i < used ? i : 0);
             rows[i] =
