@@ -138,7 +138,8 @@ static void cuda_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "%s", static_cast<const gf_cuda *>(state)->devices.names);
 }
 
-static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
+static gf_strip_request cuda_request(const void *state, const gf_nodes *nodes) {
+    const gf_plan *plan = nodes->node[0].plan;
     const uint64_t image = plan->in.height * gf_row_bytes(&plan->in);
     const uint32_t devices =
         static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.own.count);
@@ -160,21 +161,27 @@ static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
 
 struct gf_cuda_run {
     gf_cuda *cuda;
-    gf_cut job;
+    const gf_plan *plan;
+    gf_cut cut;
     size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of the buffers of a slot
     size_t head_bytes;                    // of a payload; 0: the filter has no payload
     const gf_cuda_slot *previous;         // of the last submitted strip; NULL before the first
 };
 
+// Return the most input rows of a strip.
+static uint64_t cuda_in_rows(const gf_cuda_run *run) {
+    return run->cut.edge[0].keep + run->cut.edge[0].max_rows;
+}
+
 // Return the number of devices that have a slot.
 static uint32_t cuda_used_devices(const gf_cuda_run *run) {
-    return std::min(static_cast<uint32_t>(run->cuda->devices.own.count), run->job.slots);
+    return std::min(static_cast<uint32_t>(run->cuda->devices.own.count), run->cut.slots);
 }
 
 // Clear the state of the filter and upload the constants of the plan on all devices.
 static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
-    const gf_plan *plan = run->job.plan;
+    const gf_plan *plan = run->plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
     for (int i = 0; i < cuda->devices.own.count && (bytes || plan->constant_bytes); i++) {
         gf_queue_move(queue, cuda->devices.own.list[i], cudaStreamPerThread);
@@ -193,48 +200,48 @@ static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
 static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
     gf_cuda_slot *context = &cuda->contexts[number];
-    const gf_filter_cuda *kernels = gf_filter_kernels(run->job.plan->filter);
+    const gf_filter_cuda *kernels = gf_filter_kernels(run->plan->filter);
     context->index = static_cast<int>(number) % cuda->devices.own.count;
     context->device = cuda->devices.own.list[context->index];
     gf_queue_move(queue, context->device, context->stream);
     gf_stream_create(&context->stream, queue);
     queue->stream = context->stream;
     if (!queue->status && kernels->scratch_bytes)
-        run->sizes[GF_CUDA_SCRATCH] = kernels->scratch_bytes(run->job.plan, run->job.in_rows);
+        run->sizes[GF_CUDA_SCRATCH] = kernels->scratch_bytes(run->plan, cuda_in_rows(run));
     for (cudaEvent_t &event : context->events)
         gf_event_create(&event, cudaEventDefault, queue);
     for (int i = 0; i < GF_CUDA_HOST_BUFFERS; i++)
         gf_memory_grow(&context->host[i], run->sizes[i], GF_MEMORY_HOST, queue);
     for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS; i++)
         gf_memory_grow(&context->memory[i], run->sizes[i], GF_MEMORY_CLEARED, queue);
-    slot->ring = cuda->ring.data;
-    slot->out_buffer = context->host[GF_CUDA_OUT].data;
-    slot->records = slot->out_buffer + run->job.out_rows * run->job.out_stride;
-    slot->payload_buffer = context->host[GF_CUDA_PAYLOAD].data;
-    slot->payload_pieces = run->job.plan->has_payload ? 1 : 0;
+    const gf_edge_cut *to = &run->cut.edge[1];
+    slot->out->rows = {context->host[GF_CUDA_OUT].data, to->stride, 0, 0};
+    slot->out->records = context->host[GF_CUDA_OUT].data + to->max_rows * to->stride;
+    slot->out->payloads = context->host[GF_CUDA_PAYLOAD].data;
 }
 
-static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void **out,
-                            gf_error *error) {
+static gf_status cuda_begin(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
+                            void **out, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(calloc(1, sizeof *run));
     if (!run)
         return gf_fail_memory(error, "cuda", sizeof *run, "a run");
     run->cuda = static_cast<gf_cuda *>(state);
-    run->job = *job;
-    run->sizes[GF_CUDA_IN] = job->plan->inputs * static_cast<size_t>(job->in_rows) * job->in_stride;
-    run->sizes[GF_CUDA_OUT] = gf_cut_out_bytes(job);
-    if (job->plan->has_payload) {
-        run->sizes[GF_CUDA_PAYLOAD] = job->plan->filter->payload->bytes(job->plan, job->out_rows);
-        run->head_bytes = job->plan->filter->payload->bytes(job->plan, 0);
+    const gf_plan *plan = run->plan = cut->nodes->node[0].plan;
+    const gf_edge_cut *from = &cut->edge[0], *to = &cut->edge[1];
+    run->cut = *cut;
+    run->sizes[GF_CUDA_IN] = plan->inputs * static_cast<size_t>(cuda_in_rows(run)) * from->stride;
+    run->sizes[GF_CUDA_OUT] = static_cast<size_t>(to->max_rows) * (to->stride + plan->record);
+    if (plan->has_payload) {
+        run->sizes[GF_CUDA_PAYLOAD] = plan->filter->payload->bytes(plan, to->max_rows);
+        run->head_bytes = plan->filter->payload->bytes(plan, 0);
     }
     gf_cuda *cuda = run->cuda;
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     cuda_prepare_states(run, &queue);
     gf_queue_move(&queue, cuda->devices.own.list[0], nullptr);
-    gf_memory_grow(&cuda->ring,
-                   job->plan->inputs * static_cast<size_t>(job->ring_rows) * job->in_stride,
+    gf_memory_grow(&cuda->ring, plan->inputs * static_cast<size_t>(from->ring_rows) * from->stride,
                    GF_MEMORY_HOST, &queue);
-    for (uint32_t i = 0; i < job->slots; i++)
+    for (uint32_t i = 0; i < cut->slots; i++)
         cuda_prepare_slot(run, &slots[i], i, &queue);
     // Start the timelines. Slot i < devices computes the first strip of device i.
     for (uint32_t i = 0; i < cuda_used_devices(run); i++) {
@@ -248,6 +255,7 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
         free(run);
         return queue.status;
     }
+    *ring = cuda->ring.data;
     *out = run;
     return GF_OK;
 }
@@ -255,7 +263,7 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
 // Return the queue of a slot, with its device current.
 static gf_queue cuda_queue_of(const gf_cuda_run *run, const gf_cuda_slot *context,
                               gf_error *error) {
-    gf_queue queue = gf_queue_on(nullptr, run->job.plan->filter->info.name, error);
+    gf_queue queue = gf_queue_on(nullptr, run->plan->filter->info.name, error);
     gf_queue_move(&queue, context->device, context->stream);
     return queue;
 }
@@ -263,13 +271,20 @@ static gf_queue cuda_queue_of(const gf_cuda_run *run, const gf_cuda_slot *contex
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
-    const gf_plan *plan = run->job.plan;
-    gf_strip strip = gf_slot_strip(plan, slot);
-    const size_t image_bytes = static_cast<size_t>(run->job.in_rows) * run->job.in_stride;
+    const gf_plan *plan = run->plan;
+    const gf_range rows = gf_cut_rows(&run->cut, 1, slot->strip);
+    gf_node_rows *out = slot->out;
+    out->rows.y0 = rows.first;
+    out->rows.rows = rows.end - rows.first;
+    out->payload_pieces = plan->has_payload && out->rows.rows ? 1 : 0;
+    if (out->rows.rows == 0)
+        return GF_OK;
+    gf_strip strip = gf_slot_strip(plan, slot->in, out);
+    const size_t image_bytes = static_cast<size_t>(cuda_in_rows(run)) * run->cut.edge[0].stride;
     for (uint32_t i = 0; i < plan->inputs; i++)
         strip.in[i].data = context->memory[GF_CUDA_IN].data + i * image_bytes;
     strip.out.data = context->memory[GF_CUDA_OUT].data;
-    strip.records = strip.out.data + (slot->records - slot->out_buffer);
+    strip.records = strip.out.data + (out->records - out->rows.data);
     strip.state = run->cuda->states[context->index].data;
     strip.payload = context->memory[GF_CUDA_PAYLOAD].data;
     strip.constants = run->cuda->constants[context->index].data;
@@ -295,9 +310,9 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         ->launch(plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
     gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED]);
     run->previous = context;
-    gf_queue_download(&queue, slot->out.data, strip.out.data, strip.out.rows * strip.out.stride);
-    gf_queue_download(&queue, slot->records, strip.records, strip.out.rows * plan->record);
-    gf_queue_download(&queue, slot->payload_buffer, strip.payload, run->head_bytes);
+    gf_queue_download(&queue, out->rows.data, strip.out.data, strip.out.rows * strip.out.stride);
+    gf_queue_download(&queue, out->records, strip.records, strip.out.rows * plan->record);
+    gf_queue_download(&queue, out->payloads, strip.payload, run->head_bytes);
     gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
     return queue.status;
 }
@@ -313,6 +328,9 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
     gf_cuda_timeline *timeline = &run->cuda->timelines[context->index];
     const cudaEvent_t *events = context->events;
+    unsigned char *payload = slot->out->payloads;
+    if (slot->out->rows.rows == 0)
+        return GF_OK;
     gf_queue queue = cuda_queue_of(run, context, error);
     gf_queue_synchronize(&queue, "kernel execution");
     for (const auto &interval : intervals)
@@ -321,13 +339,13 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     if (queue.status || !head)
         return queue.status;
     // Download the rest of the payload. Check its size: a wrong one would overwrite other memory.
-    const size_t used = run->job.plan->filter->payload->used(run->job.plan, slot->payload_buffer);
+    const size_t used = run->plan->filter->payload->used(run->plan, payload);
     if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
         return gf_fail(error, GF_NO_BACKEND,
                        "cuda: the device returned an invalid sample count; use --backend cpu");
     gf_queue_record(&queue, events[GF_CUDA_STARTED]);
-    gf_queue_download(&queue, slot->payload_buffer + head,
-                      context->memory[GF_CUDA_PAYLOAD].data + head, used - head);
+    gf_queue_download(&queue, payload + head, context->memory[GF_CUDA_PAYLOAD].data + head,
+                      used - head);
     gf_queue_record(&queue, events[GF_CUDA_DOWNLOADED]);
     gf_queue_synchronize(&queue, "download");
     timeline_add(timeline, GF_DOWNLOADING, events[GF_CUDA_STARTED], events[GF_CUDA_DOWNLOADED],
@@ -345,9 +363,9 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     }
 }
 
-static gf_status cuda_collect(void *state, void *total, gf_error *error) {
+static gf_status cuda_collect(void *state, uint32_t, void *total, gf_error *error) {
     const gf_cuda_run *run = static_cast<const gf_cuda_run *>(state);
-    const gf_plan *plan = run->job.plan;
+    const gf_plan *plan = run->plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
     const gf_cuda_devices *devices = &run->cuda->devices;
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
@@ -369,12 +387,11 @@ static gf_status cuda_collect(void *state, void *total, gf_error *error) {
     return queue.status;
 }
 
-static void cuda_end(void *state, gf_slot *slots) {
+static void cuda_end(void *state) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
-    for (uint32_t i = 0; i < run->job.slots; i++) {
+    for (uint32_t i = 0; i < run->cut.slots; i++) {
         cudaSetDevice(run->cuda->contexts[i].device);
         cudaStreamSynchronize(run->cuda->contexts[i].stream);
-        slots[i].ring = slots[i].out_buffer = slots[i].payload_buffer = nullptr;
     }
     cudaGetLastError(); // errors were reported when the strip was awaited
     free(run);

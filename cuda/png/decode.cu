@@ -301,7 +301,7 @@ static void decoder_upload_piece(gf_decoder_call *call, int buffer) {
         return;
     call->piece = decoder->pieces[buffer].data;
     const uint32_t files = static_cast<uint32_t>(call->piece_end - call->piece_first);
-    gf_work work = {decoder_copy, call, files, 0, 0, nullptr};
+    gf_work work = {decoder_copy, call, files, nullptr, false, 0, 0, nullptr};
     gf_pool_run(decoder->pool, &work);
     gf_queue_upload(queue, call->data + call->piece_at, call->piece, bytes);
     gf_queue_record(queue, decoder->uploaded[buffer]);
@@ -420,7 +420,8 @@ static void decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices) {
     }
     if (from->uploaded)
         return;
-    gf_work scan = {decoder_scan, call, static_cast<uint32_t>(count), 0, 0, nullptr};
+    gf_work scan = {decoder_scan, call, static_cast<uint32_t>(count), nullptr, false, 0, 0,
+                    nullptr};
     gf_pool_run(call->decoder->pool, &scan);
     for (int parts = 0; parts < 2 && !from->always; parts++)
         decoder_choose(call, parts == 1);
@@ -442,7 +443,8 @@ static gf_status decoder_decode(void *state, const gf_device_decoding *from, gf_
         from->decoded[call.retried[i]] = false;
     if (!from->uploaded)
         gf_png_count_left(call.retries);
-    gf_work retry = {decoder_retry, &call, static_cast<uint32_t>(call.retries), 0, 0, nullptr};
+    gf_work retry = {
+        decoder_retry, &call, static_cast<uint32_t>(call.retries), nullptr, false, 0, 0, nullptr};
     if (!from->uploaded && !call.queue.status && call.retries)
         gf_pool_run(call.decoder->pool, &retry);
     for (uint64_t i = 0; call.all && i < from->count; i++)

@@ -228,7 +228,7 @@ static void encoder_run_external(gf_encoder_call *call, png_window *window, cons
         gf_queue_wait(queue, "download");
         if (queue->status)
             return;
-        gf_work work = {encoder_run_slot, encoder, n, 0, 0, nullptr};
+        gf_work work = {encoder_run_slot, encoder, n, nullptr, false, 0, 0, nullptr};
         gf_pool_run(encoder->pool, &work);
         for (uint32_t k = 0; k < n && !queue->status; k++) { // upload
             const gf_png_strip *strip = &encoder->slot[k].strip;

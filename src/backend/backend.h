@@ -1,9 +1,9 @@
 /* Interface between the stream and a backend: submit a strip, wait for its output.
  *
- * A strip is a group of consecutive output rows that are processed together, and the input rows
- * that they need (gf_map_needs). The ring is one buffer for the input rows of all strips in flight;
- * consecutive strips share rows in it. A slot is the context of one strip in flight: its part
- * of the ring and its output buffers. The number of slots limits the strips in flight. */
+ * A job is a chain of nodes: filters that read an edge, an image, and make another one. A strip is
+ * a group of consecutive rows of the source, and the rows of all other edges that can be computed
+ * from then on. Each edge has a ring: a buffer in which consecutive strips share rows. A slot is
+ * the context of one strip in flight; their number limits the strips in flight. */
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 
@@ -11,51 +11,136 @@
 #include "core/thread.h"
 #include "io/png/png.h"
 
-/* Context of one strip in flight. */
-typedef struct gf_slot {
-    uint32_t index;
-    gf_rows in[2]; /* input rows of each input; a contiguous part of its ring */
-    gf_rows out;   /* output rows to compute */
-    /* Allocated by the backend. ring: gf_cut.ring_rows rows of each input, shared by all slots.
-     * out_buffer, records: output rows of this slot, a stride apart, and their records. */
-    unsigned char *ring, *out_buffer, *records;
-    unsigned char *payload_buffer; /* payloads in image order, payload_stride bytes apart */
-    size_t payload_stride;
-    uint32_t payload_pieces; /* number of payloads; 0: the filter has none */
-} gf_slot;
+/* ---- chains and their division into strips (cut.c) --------------------------------------------
+ */
 
-/* One image, or a range of its rows, processed by a backend. */
-typedef struct gf_cut {
+/* Edge 0 is the source, and edge i + 1 is the output of node i, without an image if its filter only
+ * measures. */
+enum { GF_MAX_NODES = 63, GF_MAX_EDGES = GF_MAX_NODES + 1 };
+
+typedef struct gf_node {
     const gf_plan *plan;
-    uint64_t first, end;          /* rows [first, end) to compute; end 0: to the last */
-    uint64_t in_rows, out_rows;   /* maximum rows of one strip */
-    size_t in_stride, out_stride; /* bytes, multiples of GF_ROW_ALIGN; 0 without an output image */
+    uint32_t from; /* edge that it reads, of an earlier node */
+} gf_node;
+
+/* The nodes of a job, at least one; the first one reads edge 0. */
+typedef struct gf_nodes {
+    const gf_node *node;
+    uint32_t count;
+    uint64_t written; /* bit e: the consumer reads the image of edge e */
+} gf_nodes;
+
+/* Rows of one edge in a cut. */
+typedef struct gf_edge_cut {
+    uint64_t start;     /* first row that is read or computed */
+    uint64_t deliver;   /* first row for the consumer */
+    uint64_t end;       /* of the rows that are computed, and delivered */
+    uint64_t max_rows;  /* most new rows of a strip */
+    uint64_t keep;      /* most rows before them that nodes read again */
+    uint64_t ring_rows; /* rows of the ring */
+    size_t stride;      /* of its rows in bytes, a multiple of GF_ROW_ALIGN; 0: no image */
+} gf_edge_cut;
+
+/* Division of an image, or of a range of its rows, into strips. Strip k ends at one row of the
+ * source, and at the row of each other edge up to which rows can be computed then. Further
+ * positions follow the last row of the source, up to the one at which the last rows of all edges
+ * are due: no strip is higher than the others because it has the last rows of a halo. */
+typedef struct gf_cut {
+    const gf_nodes *nodes;
+    gf_range source; /* positions between which rows become due; end 0: to the last */
+    uint64_t height; /* positions per strip */
+    uint64_t strips;
     uint32_t slots;
-    /* Images in memory that contain the input and output rows of strips; data NULL: they are in the
-     * ring and in the slots. The ring of such inputs is empty. */
+    /* Images in memory that contain the rows of the source, and of the last edge; data NULL: they
+     * are in rings. The ring of such an edge is empty. */
     gf_rows in[2], out;
-    uint64_t ring_rows; /* most rows that `slots` strips, from a multiple of that number, need */
+    gf_edge_cut edge[GF_MAX_EDGES];
 } gf_cut;
 
 #define GF_ROW_ALIGN 64u
 
+/* Round bytes up to a multiple of GF_ROW_ALIGN. */
+static inline size_t gf_align(size_t bytes) {
+    return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+}
+
+/* Divide into strips of a height, with rings for a number of slots. The caller has set nodes,
+ * source and images in memory. */
+void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots);
+/* Return the number of rows of an edge. */
+uint64_t gf_edge_rows(const gf_nodes *nodes, uint32_t edge);
+/* Return the least position at which the rows of an edge before `end` are due. */
+uint64_t gf_cut_position(const gf_nodes *nodes, uint32_t edge, uint64_t end);
+/* Return the new rows of strip k of an edge; may be empty. */
+gf_range gf_cut_rows(const gf_cut *cut, uint32_t edge, uint64_t k);
+/* Return the rows of an edge that strip k has: the new ones, and those before that nodes need. */
+gf_range gf_cut_needs(const gf_cut *cut, uint32_t edge, uint64_t k);
+
+/* ---- rings (cut.c) --------------------------------------------------------------------------- */
+
+/* The most strips in flight. */
+#define GF_MAX_SLOTS (8u * GF_MAX_DEVICES)
+
+/* Positions of the strips of an edge in its ring. The new rows of a strip follow those of the strip
+ * before, or, where the ring ends, follow a copy of the rows that both share at its start. */
+typedef struct gf_ring {
+    uint64_t rows; /* capacity */
+    uint64_t end;  /* position after the last strip */
+    struct gf_ring_use {
+        uint64_t first, end;
+    } use[GF_MAX_SLOTS]; /* of strip k: at k % GF_MAX_SLOTS */
+} gf_ring;
+
+/* Return whether the ring turns: it has no room for a number of new rows before its end. */
+static inline bool gf_ring_turns(const gf_ring *ring, uint64_t rows) {
+    return rows > ring->rows - ring->end;
+}
+
+/* Reserve rows for strip k, called in order of strips: `kept` ones that it shares with strip k - 1,
+ * and `rows` new ones. Strips before `released` are no longer used. Return false if strips in
+ * use have the memory. *at: position of the first row. If the ring turns, the caller copies the
+ * kept rows, which may overlap, from before the end of strip k - 1. */
+bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, uint64_t rows,
+                   uint64_t *at);
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+/* Output of a node for one strip. */
+typedef struct gf_node_rows {
+    gf_rows rows;            /* new rows of its edge; data NULL: no image */
+    unsigned char *records;  /* of these rows */
+    unsigned char *payloads; /* in image order, payload_stride bytes apart */
+    size_t payload_stride;
+    uint32_t payload_pieces; /* number of payloads; 0: the filter has none, or the strip no rows */
+} gf_node_rows;
+
+/* Context of one strip in flight. */
+typedef struct gf_slot {
+    uint32_t index;
+    uint64_t strip;
+    gf_rows in[2];     /* rows of the source that the strip needs, for each input */
+    gf_node_rows *out; /* of each node; complete after gf_backend.wait */
+} gf_slot;
+
 /* Strip geometry requested by a backend. */
 typedef struct gf_strip_request {
-    bool whole_image; /* the whole image is one strip */
-    uint64_t bytes;   /* approximate input bytes per strip */
-    uint32_t halos;   /* minimum input rows in halos; halved down to 1 while strips exceed max */
-    uint64_t max;     /* maximum bytes of all strips when raised */
-    uint64_t extra;   /* bytes allocated in addition to the strips */
-    uint32_t slots;   /* number of slots */
-    bool in_memory;   /* strips may be parts of images in memory: no alignment is needed */
-    bool fits_source; /* fit the strips to the rows that the source decodes together */
-    uint32_t pieces;  /* maximum payloads per strip, before gf_payload_pieces limits them */
+    bool whole_image;      /* the whole image is one strip */
+    uint64_t bytes;        /* approximate bytes per strip, of the largest edge */
+    uint32_t halos;        /* minimum rows in halos; halved down to 1 while strips exceed max */
+    uint64_t max;          /* maximum bytes of all strips when raised */
+    uint64_t extra;        /* bytes allocated in addition to the strips */
+    uint32_t slots;        /* number of slots */
+    bool in_memory;        /* strips may be parts of images in memory: no alignment is needed */
+    bool fits_source;      /* fit the strips to the rows that the source decodes together */
+    uint32_t pieces;       /* maximum payloads per strip, before gf_payload_pieces limits them */
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
 } gf_strip_request;
 
-/* Return the number of payloads per strip: at most `wanted`, at most one per row, and few enough
- * that their headers stay small compared with their contents. */
-uint32_t gf_payload_pieces(const gf_cut *job, uint32_t wanted);
+/* Return the number of payloads of a node per strip: at most `wanted`, at most one per row, and few
+ * enough that their headers stay small compared with their contents. */
+uint32_t gf_payload_pieces(const gf_cut *cut, uint32_t node, uint32_t wanted);
+/* Return the bytes of one of `pieces` equal payloads of a strip; 0: the filter has none. */
+size_t gf_payload_stride(const gf_cut *cut, uint32_t node, uint32_t pieces);
 
 /* Interfaces for images in device memory: jobs, memory, and PNG files. `state` is that of the
  * backend (gf_backend.open). Each function that takes a stream checks it first. */
@@ -163,20 +248,23 @@ typedef struct gf_backend {
     void (*close)(void *state);
     /* Describe the backend: "2 threads, avx2". */
     void (*describe)(const void *state, char *text, size_t size);
-    /* Return the strip geometry that suits the backend for images of this plan. */
-    gf_strip_request (*request)(const void *state, const gf_plan *plan);
-    /* Prepare one image and allocate the buffers of all slots. */
-    gf_status (*begin)(void *state, const gf_cut *job, gf_slot *slots, void **run, gf_error *error);
-    /* Start to compute a filled slot, in image order; may return before the output is complete. */
+    /* Return the strip geometry that suits the backend for images of this chain. */
+    gf_strip_request (*request)(const void *state, const gf_nodes *nodes);
+    /* Prepare one image and allocate the buffers of all slots. *ring: memory for the rings of the
+     * source, one per input after the other. */
+    gf_status (*begin)(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
+                       void **run, gf_error *error);
+    /* Start to compute a filled slot, in image order; may return before the output is complete. The
+     * slot's strip before it has been released by the consumer. */
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
     /* Wait until the slot's output is complete. submit may run concurrently in another thread. */
     gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
     /* Add the busy times of uploading, computing and downloading. Called after the last wait. */
     void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
-    /* Merge all states of this image into *state, which is empty. Called after the last wait. */
-    gf_status (*collect)(void *run, void *state, gf_error *error);
+    /* Merge all states of a node into *state, which is empty. Called after the last wait. */
+    gf_status (*collect)(void *run, uint32_t node, void *state, gf_error *error);
     /* Wait for submitted work. Free the run and the buffers, or keep these for the next image. */
-    void (*end)(void *run, gf_slot *slots);
+    void (*end)(void *run);
     /* For images in device memory. NULL: images must be in host memory. */
     const gf_job_functions *jobs;
     const gf_memory_functions *memory;
@@ -198,16 +286,6 @@ typedef enum gf_backend_index { GF_GOLDEN, GF_CPU, GF_CUDA, GF_BACKEND_COUNT } g
 /* Return a backend; NULL if it is not built in. Defined by the registry. */
 const gf_backend *gf_backend_at(int index);
 
-/* Round bytes up to a multiple of GF_ROW_ALIGN. */
-static inline size_t gf_align(size_t bytes) {
-    return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
-}
-
-/* Return the rows to compute. */
-static inline gf_range gf_cut_output(const gf_cut *job) {
-    return (gf_range){job->first, job->end ? job->end : gf_plan_rows(job->plan)};
-}
-
 /* Return a part of the rows of a strip as a strip with their inputs and the same state. */
 gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts);
 
@@ -215,32 +293,11 @@ gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part
 gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts,
                           void *scratch, gf_isa isa, gf_error *error);
 
-/* Return the bytes of the output of a strip: image rows, then records. */
-static inline size_t gf_cut_out_bytes(const gf_cut *job) {
-    return (size_t)job->out_rows * (job->out_stride + job->plan->record);
-}
-
-/* Return the strip of a slot, without a state and with its first payload. */
-gf_strip gf_slot_strip(const gf_plan *plan, const gf_slot *slot);
-
-uint64_t gf_count_strips(const gf_cut *job);
-
-/* Set the row ranges and buffer addresses of strip k. Rows shared with strip k-1 have the same
- * address, except after a wrap-around: the ring restarts when k is a multiple of the number of
- * slots, unless it holds the whole image. */
-void gf_locate_strip(const gf_cut *job, uint64_t k, gf_slot *slot);
-/* Return how many strips must be released before the ring has memory for the rows of strip k. */
-uint64_t gf_strips_before(const gf_cut *job, uint64_t k);
+/* Return the strip of a node of a slot, without a state and with its first payload. in: the rows
+ * that it reads. */
+gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows in[2], const gf_node_rows *out);
 
 /* Allocate n aligned blocks of `bytes` bytes; 0 bytes are valid. Return NULL if out of memory. */
 void *gf_aligned_alloc(size_t n, size_t bytes);
-
-/* Return the bytes of one of `pieces` equal payloads of a strip; 0: the filter has none. */
-size_t gf_payload_stride(const gf_cut *job, uint32_t pieces);
-
-/* Allocate host memory for the slots of a job, with payload_pieces payloads per slot. */
-gf_status gf_slots_alloc(const gf_cut *job, uint32_t payload_pieces, gf_slot *slots,
-                         gf_error *error);
-void gf_slots_free(gf_slot *slots, uint32_t count);
 
 #endif

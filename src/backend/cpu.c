@@ -1,6 +1,7 @@
 /* The cpu backend: a pool of threads computes the parts of each strip; parts of several strips may
  * run concurrently. The golden backend: one thread computes the whole image as one strip, so that
  * errors in the division into strips cannot affect it. */
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,24 +19,50 @@ typedef struct gf_cpu {
     gf_isa isa;
 } gf_cpu;
 
-typedef struct gf_cpu_run {
+/* A strip of a node. */
+typedef struct cpu_task {
+    struct cpu_node *node;
+    gf_rows in[2];     /* rows that it reads */
+    gf_rows view;      /* rows of its edge in this strip: kept ones and new ones */
+    gf_node_rows *out; /* new ones, with the records and payloads */
+    gf_work work;
+    uint64_t strip;
+    bool ended;
+    atomic_flag failed; /* a part of the strip has set the error */
+    gf_error error;
+} cpu_task;
+
+/* A node of the chain. Strips begin in order; those of a node without a single state overlap. */
+typedef struct cpu_node {
+    struct cpu_run *run;
+    const gf_plan *plan;
+    uint32_t edge, from;
+    uint32_t parts;        /* parts per strip */
+    unsigned char *states; /* one state per thread; a single one if ordered or disjoint */
+    size_t state_bytes;
+    unsigned char *memory; /* of its ring, and of the records and payloads of all slots */
+    unsigned char *records, *payloads;
+    gf_ring ring;
+    uint64_t begun, done; /* strips; those before `done` are complete */
+    cpu_task *tasks;      /* one per slot */
+} cpu_node;
+
+typedef struct cpu_run {
     gf_cpu *cpu;
-    gf_cut job;
-    uint32_t parts;         /* parts per strip */
+    gf_cut cut;
+    gf_slot *slots;
+    unsigned char *ring;    /* of the source */
     unsigned char *scratch; /* scratch memory, one block per thread */
     size_t scratch_bytes;   /* size of a block */
-    unsigned char *states;  /* one state per thread; a single one if ordered or disjoint */
-    size_t state_bytes;
-    double busy_before;           /* busy time of the pool before this image */
-    struct gf_cpu_slot *previous; /* slot submitted last */
-    struct gf_cpu_slot {
-        struct gf_cpu_run *run;
-        gf_slot *slot;
-        gf_work work;
-        atomic_flag failed; /* a part of the strip has set the error */
-        gf_error error;
-    } slots[];
-} gf_cpu_run;
+    double busy_before;     /* busy time of the pool before this image */
+    bool alone;             /* the calling thread computes */
+    pthread_mutex_t lock;   /* of the fields below, and of begun, done, ended and the rings */
+    pthread_cond_t changed;
+    uint64_t submitted, consumed; /* strips */
+    uint32_t active;              /* tasks begun, until the callback has returned */
+    cpu_task *tasks;
+    cpu_node nodes[];
+} cpu_run;
 
 #define PART_BYTES (UINT64_C(16) << 10)
 /* Estimated work of a part: waking a thread takes 5 to 10 us, 50 us in a virtual machine. */
@@ -102,16 +129,31 @@ static uint32_t cpu_count_states(const gf_cpu *cpu, const gf_plan *plan) {
     return cpu_one_state(plan) ? 1 : cpu->threads;
 }
 
+/* Return the bytes of all states of a chain. */
+static uint64_t cpu_states_bytes(const gf_cpu *cpu, const gf_nodes *nodes) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < nodes->count; i++)
+        bytes += nodes->node[i].plan->state_bytes * cpu_count_states(cpu, nodes->node[i].plan);
+    return bytes;
+}
+
 /* Choose strips large enough to give every thread a worthwhile part, and small enough for the
  * cache. Without output rows, more input rows fit: a histogram on two cores then takes 0.8 times as
  * long. With a halo, more strips are in memory at a time: half as large ones are as fast with few
  * threads. Small images are divided into up to 16 strips, so that decoding and encoding overlap. */
-static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
+static gf_strip_request cpu_request(const void *state, const gf_nodes *nodes) {
     const gf_cpu *cpu = state;
-    const uint64_t part = 64u << 10, share = plan->in.height * gf_row_bytes(&plan->in) / 16;
-    const uint64_t whole = (plan->out.width ? 512u << 10 : 1u << 20) + cpu->threads * part;
-    const bool halve = !gf_map_one_to_one(plan) && cpu->threads < MANY_THREADS;
-    const uint64_t most = halve ? whole / 2 : whole;
+    const gf_format *in = &nodes->node[0].plan->in;
+    bool makes_image = false, overlaps = false, golden_only = false;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const gf_plan *plan = nodes->node[i].plan;
+        makes_image = makes_image || plan->out.width;
+        overlaps = overlaps || !gf_map_one_to_one(plan);
+        golden_only = golden_only || plan->golden_only;
+    }
+    const uint64_t part = 64u << 10, share = in->height * gf_row_bytes(in) / 16;
+    const uint64_t whole = (makes_image ? 512u << 10 : 1u << 20) + cpu->threads * part;
+    const uint64_t most = overlaps && cpu->threads < MANY_THREADS ? whole / 2 : whole;
     const uint64_t bytes = gf_min(gf_min(most, 2u << 20), share > part ? share : part);
     const uint32_t slots = cpu->threads < MANY_THREADS ? SLOTS : MORE_SLOTS;
     return (gf_strip_request){.bytes = bytes,
@@ -119,70 +161,133 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
                               .max = HALO_BYTES,
                               /* Without threads, nothing overlaps. A strip that shares rows with
                                * the next one keeps its slot until both are computed. */
-                              .slots = cpu->unthreaded ? 1 : slots + !gf_map_one_to_one(plan),
+                              .slots = cpu->unthreaded ? 1 : slots + overlaps,
                               .in_memory = true,
                               .fits_source = true,
                               .pieces = cpu->threads,
-                              .golden_parts = plan->golden_only ? cpu->threads : 0,
-                              .extra = plan->state_bytes * cpu_count_states(cpu, plan)};
+                              .golden_parts = golden_only ? cpu->threads : 0,
+                              .extra = cpu_states_bytes(cpu, nodes)};
 }
 
-static gf_strip_request cpu_request_golden(const void *state, const gf_plan *plan) {
-    (void)state;
-    return (gf_strip_request){.whole_image = true,
-                              .slots = 1,
-                              .pieces = 1,
-                              .extra = plan->golden_bytes + plan->state_bytes};
+static gf_strip_request cpu_request_golden(const void *state, const gf_nodes *nodes) {
+    uint64_t extra = cpu_states_bytes(state, nodes);
+    for (uint32_t i = 0; i < nodes->count; i++)
+        extra += nodes->node[i].plan->golden_bytes;
+    return (gf_strip_request){.whole_image = true, .slots = 1, .pieces = 1, .extra = extra};
 }
 
-/* Return the number of parts per strip: one per thread, or fewer if they would be too small. A
- * single strip with too little work to wake another thread is one part. */
-static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *job) {
-    const gf_plan *plan = job->plan;
-    const uint64_t rows = gf_map_scale(plan, job->out_rows), samples = gf_row_samples(&plan->in);
+/* Return the number of parts per strip of a node: one per thread, or fewer if they would be too
+ * small. A single strip with too little work to wake another thread is one part. */
+static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *cut, uint32_t node) {
+    const gf_plan *plan = cut->nodes->node[node].plan;
+    const gf_edge_cut *from = &cut->edge[cut->nodes->node[node].from];
+    const uint64_t rows = from->max_rows, samples = gf_row_samples(&plan->in);
     const double work = (double)samples * (double)plan->in.height * plan->cost;
     const double by_work = (double)(rows * samples) * plan->cost / PART_NS + 1;
-    uint64_t parts = rows * plan->inputs * job->in_stride / PART_BYTES + 1;
+    uint64_t parts = rows * plan->inputs * from->stride / PART_BYTES + 1;
     if ((double)parts > by_work)
         parts = (uint64_t)by_work;
     parts = gf_min(parts, cpu->threads);
-    if (cpu->golden || (job->slots == 1 && work < INLINE_NS) ||
+    if (cpu->golden || (cut->slots == 1 && work < INLINE_NS) ||
         (plan->golden_only && plan->ordered))
         parts = 1;
-    return plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
+    return plan->has_payload ? gf_payload_pieces(cut, node, (uint32_t)parts) : (uint32_t)parts;
 }
 
-static void cpu_free_run(gf_cpu_run *run) {
+/* ---- one image ------------------------------------------------------------------------------- */
+
+static void cpu_free_run(cpu_run *run) {
+    for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
+        free(run->nodes[i].states);
+        free(run->nodes[i].memory);
+        free(run->nodes[i].records);
+        free(run->nodes[i].payloads);
+    }
+    pthread_cond_destroy(&run->changed);
+    pthread_mutex_destroy(&run->lock);
+    free(run->ring);
     free(run->scratch);
-    free(run->states);
+    free(run->tasks);
     free(run);
 }
 
-static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void **out,
-                           gf_error *error) {
+/* Allocate the memory of a node. */
+static gf_status cpu_begin_node(cpu_run *run, uint32_t index, gf_error *error) {
+    gf_cpu *cpu = run->cpu;
+    const gf_cut *cut = &run->cut;
+    const gf_plan *plan = cut->nodes->node[index].plan;
+    const gf_edge_cut *to = &cut->edge[index + 1];
+    cpu_node *node = &run->nodes[index];
+    const uint32_t states = cpu_count_states(cpu, plan), slots = cut->slots;
+    *node = (cpu_node){.run = run,
+                       .plan = plan,
+                       .edge = index + 1,
+                       .from = cut->nodes->node[index].from,
+                       .parts = cpu_count_parts(cpu, cut, index),
+                       .state_bytes = gf_align((size_t)plan->state_bytes),
+                       .ring = {.rows = to->ring_rows},
+                       .tasks = run->tasks + (size_t)index * slots};
+    const size_t ring = (size_t)to->ring_rows * to->stride;
+    const size_t records = (size_t)to->max_rows * plan->record;
+    const size_t payload = gf_payload_stride(cut, index, node->parts);
+    node->states = gf_aligned_alloc(states, node->state_bytes);
+    node->memory = gf_aligned_alloc(1, ring);
+    node->records = gf_aligned_alloc(slots, records);
+    node->payloads = gf_aligned_alloc(slots, node->parts * payload);
+    if (!node->states || !node->memory || !node->records || !node->payloads)
+        return gf_fail_memory(
+            error, cpu->golden ? cpu->name : "strips",
+            states * node->state_bytes + ring + slots * (records + node->parts * payload),
+            cpu->golden ? "the measurement" : "one strip; use a smaller --rows-per-strip");
+    memset(node->states, 0, states * node->state_bytes);
+    for (uint32_t s = 0; s < slots; s++) {
+        node->tasks[s] = (cpu_task){.node = node, .out = &run->slots[s].out[index]};
+        *node->tasks[s].out =
+            (gf_node_rows){.records = node->records + s * gf_align(records),
+                           .payloads = payload ? node->payloads + s * node->parts * payload : NULL,
+                           .payload_stride = payload};
+    }
+    return GF_OK;
+}
+
+static gf_status cpu_begin(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
+                           void **out, gf_error *error) {
     gf_cpu *cpu = state;
-    gf_cpu_run *run = calloc(1, sizeof *run + job->slots * sizeof run->slots[0]);
-    const uint32_t states = cpu_count_states(cpu, job->plan);
+    const uint32_t count = cut->nodes->count;
+    assert(count > 0 && cut->slots > 0);
+    cpu_run *run = calloc(1, sizeof *run + count * sizeof run->nodes[0]);
     if (!run)
         return gf_fail_memory(error, cpu->name, sizeof *run, "a run");
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->changed, NULL);
     run->cpu = cpu;
-    run->job = *job;
-    run->parts = cpu_count_parts(cpu, job);
+    run->cut = *cut;
+    run->slots = slots;
     run->busy_before = gf_pool_busy(cpu->pool);
-    run->scratch_bytes = cpu->golden ? 0 : gf_align(gf_cpu_scratch_bytes(job->plan));
+    run->alone = cpu->unthreaded || cut->slots == 1;
+    for (uint32_t i = 0; i < count && !cpu->golden; i++)
+        run->scratch_bytes =
+            gf_max(run->scratch_bytes, gf_align(gf_cpu_scratch_bytes(cut->nodes->node[i].plan)));
+    const size_t ring_bytes =
+        cut->nodes->node[0].plan->inputs * (size_t)cut->edge[0].ring_rows * cut->edge[0].stride;
+    run->ring = gf_alloc_pages(ring_bytes);
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
-    run->state_bytes = gf_align((size_t)job->plan->state_bytes);
-    run->states = gf_aligned_alloc(states, run->state_bytes);
-    gf_status status = run->scratch && run->states
-                           ? gf_slots_alloc(job, run->parts, slots, error)
-                           : gf_fail_memory(error, cpu->name,
-                                            (run->scratch_bytes + run->state_bytes) * cpu->threads,
-                                            cpu->golden ? "the measurement" : "scratch");
+    run->tasks = calloc((size_t)count * cut->slots, sizeof *run->tasks);
+    gf_status status = GF_OK;
+    if (!run->ring)
+        status =
+            gf_fail_memory(error, "strips", ring_bytes, "the ring; use a smaller --rows-per-strip");
+    else if (!run->scratch || !run->tasks)
+        status = gf_fail_memory(error, cpu->name, run->scratch_bytes * cpu->threads, "scratch");
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = cpu_begin_node(run, i, error);
+        run->alone = run->alone && (cpu->unthreaded || run->nodes[i].parts == 1);
+    }
     if (status) {
         cpu_free_run(run);
         return status;
     }
-    memset(run->states, 0, states * run->state_bytes);
+    *ring = run->ring;
     *out = run;
     return GF_OK;
 }
@@ -199,76 +304,199 @@ gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t p
     return piece.out.rows || piece.payload ? filter->golden(plan, &piece, error) : GF_OK;
 }
 
-static void cpu_run_part(void *context, uint32_t task, uint32_t thread) {
-    struct gf_cpu_slot *cpu_slot = context;
-    const gf_cpu_run *run = cpu_slot->run;
-    const gf_slot *slot = cpu_slot->slot;
-    const gf_plan *plan = run->job.plan;
-    gf_strip strip = gf_slot_strip(plan, slot);
+static void cpu_run_part(void *context, uint32_t part, uint32_t thread) {
+    cpu_task *task = context;
+    const cpu_node *node = task->node;
+    const cpu_run *run = node->run;
+    const gf_plan *plan = node->plan;
+    gf_strip strip = gf_slot_strip(plan, task->in, task->out);
     gf_error error;
-    strip.state = run->states + (cpu_one_state(plan) ? 0 : thread) * run->state_bytes;
-    if (slot->payload_pieces)
-        strip.payload = slot->payload_buffer + task * slot->payload_stride;
+    strip.state = node->states + (cpu_one_state(plan) ? 0 : thread) * node->state_bytes;
+    if (task->out->payload_pieces)
+        strip.payload = task->out->payloads + part * task->out->payload_stride;
     const gf_status status =
         run->cpu->golden
             ? plan->filter->golden(plan, &strip, &error)
-            : gf_compute_part(plan, &strip, task, run->parts,
+            : gf_compute_part(plan, &strip, part, node->parts,
                               run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
-    if (status && !atomic_flag_test_and_set(&cpu_slot->failed))
-        cpu_slot->error = error;
+    if (status && !atomic_flag_test_and_set(&task->failed))
+        task->error = error;
+}
+
+/* ---- the scheduler --------------------------------------------------------------------------- */
+
+/* Return how many strips of an edge all readers have finished with. */
+static uint64_t cpu_released(const cpu_run *run, uint32_t edge) {
+    const gf_nodes *nodes = run->cut.nodes;
+    uint64_t released = nodes->written >> edge & 1 ? run->consumed : UINT64_MAX;
+    for (uint32_t i = edge; i < nodes->count; i++)
+        if (nodes->node[i].from == edge)
+            released = gf_min(released, run->nodes[i].done);
+    return gf_min(released, run->nodes[edge - 1].done);
+}
+
+/* Set the rows of a node's next strip. Return false while its ring has no room. */
+static bool cpu_place(cpu_node *node, cpu_task *task) {
+    const cpu_run *run = node->run;
+    const gf_cut *cut = &run->cut;
+    const gf_edge_cut *edge = &cut->edge[node->edge];
+    const uint64_t k = node->begun;
+    const gf_range rows = gf_cut_rows(cut, node->edge, k);
+    const uint64_t count = rows.end - rows.first;
+    gf_rows view = {.stride = edge->stride, .y0 = rows.first, .rows = count};
+    if (node->edge == cut->nodes->count && cut->out.data) {
+        view = gf_rows_part(&cut->out, rows.first, count);
+    } else if (edge->stride) {
+        const gf_range needs = gf_cut_needs(cut, node->edge, k);
+        const uint64_t kept = rows.first - needs.first;
+        const bool turns = gf_ring_turns(&node->ring, count);
+        const unsigned char *end = node->memory + node->ring.end * edge->stride;
+        uint64_t at;
+        if (turns && kept && node->done < k)
+            return false; /* the rows to copy are not complete */
+        if (!gf_ring_place(&node->ring, k, cpu_released(run, node->edge), kept, count, &at))
+            return false;
+        view.data = node->memory + at * edge->stride;
+        view.y0 = needs.first;
+        view.rows = kept + count;
+        if (turns)
+            memmove(view.data, end - kept * edge->stride, kept * edge->stride);
+    }
+    task->view = view;
+    task->out->rows = view.data ? gf_rows_part(&view, rows.first, count) : view;
+    task->out->payload_pieces = count && node->plan->has_payload ? node->parts : 0;
+    return true;
+}
+
+static void cpu_ended(void *context);
+
+/* Begin the next strip of a node if its input, its memory and its state allow. */
+static cpu_task *cpu_begin_strip(cpu_node *node) {
+    cpu_run *run = node->run;
+    const uint64_t k = node->begun;
+    const uint32_t s = (uint32_t)(k % run->cut.slots);
+    cpu_task *task = &node->tasks[s];
+    if (k >= (node->from ? run->nodes[node->from - 1].done : run->submitted) ||
+        (cpu_one_state(node->plan) && node->done < k) || !cpu_place(node, task))
+        return NULL;
+    if (node->from)
+        task->in[0] = run->nodes[node->from - 1].tasks[s].view;
+    else
+        memcpy(task->in, run->slots[s].in, sizeof task->in);
+    task->work = (gf_work){.run = cpu_run_part,
+                           .ended = run->alone ? NULL : cpu_ended,
+                           .context = task,
+                           .count = task->out->rows.rows ? node->parts : 0,
+                           .first = node->from != 0};
+    task->strip = k;
+    task->ended = false;
+    task->error.status = GF_OK;
+    atomic_flag_clear(&task->failed);
+    node->begun++;
+    run->active++;
+    return task;
+}
+
+/* Complete a strip of a node. */
+static void cpu_end_strip(cpu_task *task) {
+    cpu_node *node = task->node;
+    const uint32_t slots = node->run->cut.slots;
+    task->ended = true;
+    for (const cpu_task *next; node->done < node->begun; node->done++) {
+        next = &node->tasks[node->done % slots];
+        if (!next->ended)
+            break;
+    }
+    pthread_cond_broadcast(&node->run->changed);
+}
+
+/* Begin all strips that are ready, those of later nodes first: a strip passes through all nodes
+ * while it is in the cache. Called with the lock; it is not held while work is queued. */
+static void cpu_advance(cpu_run *run) {
+    for (uint32_t i = run->cut.nodes->count; i-- > 0;) {
+        cpu_task *task = cpu_begin_strip(&run->nodes[i]);
+        if (!task)
+            continue;
+        pthread_mutex_unlock(&run->lock);
+        const bool here = run->alone || task->work.count == 0;
+        if (here)
+            gf_pool_run(run->cpu->pool, &task->work);
+        else
+            gf_pool_submit(run->cpu->pool, &task->work); /* another thread may end the task */
+        pthread_mutex_lock(&run->lock);
+        if (here) {
+            cpu_end_strip(task);
+            run->active--;
+        }
+        i = run->cut.nodes->count;
+    }
+}
+
+static void cpu_ended(void *context) {
+    cpu_task *task = context;
+    cpu_run *run = task->node->run;
+    pthread_mutex_lock(&run->lock);
+    cpu_end_strip(task);
+    cpu_advance(run);
+    run->active--;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
 }
 
 static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
-    (void)error;
-    gf_cpu_run *run = state;
-    gf_cpu *cpu = run->cpu;
-    struct gf_cpu_slot *cpu_slot = &run->slots[slot->index];
-    /* A single state is updated by one strip at a time. */
-    if (cpu_one_state(run->job.plan) && run->previous)
-        gf_pool_wait(cpu->pool, &run->previous->work);
-    *cpu_slot = (struct gf_cpu_slot){
-        .run = run,
-        .slot = slot,
-        .work = {.run = cpu_run_part, .context = cpu_slot, .count = run->parts},
-        .failed = ATOMIC_FLAG_INIT};
-    run->previous = cpu_slot;
-    /* The calling thread runs it if it has nothing else to do. */
-    const bool alone = cpu->unthreaded || (run->parts == 1 && run->job.slots == 1);
-    (alone ? gf_pool_run : gf_pool_submit)(cpu->pool, &cpu_slot->work);
+    cpu_run *run = state;
+    (void)slot, (void)error;
+    pthread_mutex_lock(&run->lock);
+    run->submitted++;
+    cpu_advance(run);
+    pthread_mutex_unlock(&run->lock);
     return GF_OK;
 }
 
 static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
-    gf_cpu_run *run = state;
-    struct gf_cpu_slot *cpu_slot = &run->slots[slot->index];
-    gf_pool_wait(run->cpu->pool, &cpu_slot->work);
-    return gf_return_error(&cpu_slot->error, error);
+    cpu_run *run = state;
+    gf_status status = GF_OK;
+    pthread_mutex_lock(&run->lock);
+    run->consumed = slot->strip; /* the consumer has those before */
+    cpu_advance(run);
+    for (uint32_t i = 0; i < run->cut.nodes->count && !status; i++) {
+        const cpu_node *node = &run->nodes[i];
+        while (node->done <= slot->strip)
+            pthread_cond_wait(&run->changed, &run->lock);
+        status = gf_return_error(&node->tasks[slot->index].error, error);
+    }
+    pthread_mutex_unlock(&run->lock);
+    return status;
 }
 
 /* Report as many workers as can run concurrently. */
 static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
-    const gf_cpu_run *run = state;
-    const uint64_t strips = cpu_one_state(run->job.plan) ? 1 : run->job.slots;
-    const uint64_t workers = gf_min(run->parts * strips, run->cpu->threads);
+    const cpu_run *run = state;
+    uint64_t workers = 0;
+    for (uint32_t i = 0; i < run->cut.nodes->count; i++)
+        workers += run->nodes[i].parts *
+                   (cpu_one_state(run->nodes[i].plan) ? 1 : (uint64_t)run->cut.slots);
     const double seconds = gf_pool_busy(run->cpu->pool) - run->busy_before;
-    gf_busy_add(&busy[GF_COMPUTING], (gf_busy){seconds, (uint32_t)workers});
+    gf_busy_add(&busy[GF_COMPUTING],
+                (gf_busy){seconds, (uint32_t)gf_min(workers, run->cpu->threads)});
 }
 
-static gf_status cpu_collect(void *state, void *total, gf_error *error) {
+static gf_status cpu_collect(void *state, uint32_t index, void *total, gf_error *error) {
     (void)error;
-    const gf_cpu_run *run = state;
-    const gf_plan *plan = run->job.plan;
-    memcpy(total, run->states, (size_t)plan->state_bytes);
-    for (uint32_t i = 1; i < cpu_count_states(run->cpu, plan); i++)
-        plan->filter->measure->merge(plan, total, run->states + i * run->state_bytes);
+    const cpu_run *run = state;
+    const cpu_node *node = &run->nodes[index];
+    memcpy(total, node->states, (size_t)node->plan->state_bytes);
+    for (uint32_t i = 1; i < cpu_count_states(run->cpu, node->plan); i++)
+        node->plan->filter->measure->merge(node->plan, total, node->states + i * node->state_bytes);
     return GF_OK;
 }
 
-static void cpu_end(void *state, gf_slot *slots) {
-    gf_cpu_run *run = state;
-    for (uint32_t i = 0; i < run->job.slots; i++)
-        gf_pool_wait(run->cpu->pool, &run->slots[i].work);
-    gf_slots_free(slots, run->job.slots);
+static void cpu_end(void *state) {
+    cpu_run *run = state;
+    pthread_mutex_lock(&run->lock);
+    while (run->active)
+        pthread_cond_wait(&run->changed, &run->lock);
+    pthread_mutex_unlock(&run->lock);
     cpu_free_run(run);
 }
 

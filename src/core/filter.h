@@ -233,17 +233,17 @@ static inline bool gf_map_one_to_one(const gf_plan *plan) {
 
 /* Return the input rows that a range of output rows reads; an empty range reads none. */
 gf_range gf_map_needs(const gf_plan *plan, gf_range out);
-/* Return the most input rows that a piece needs if a range is cut into pieces of `rows` rows. */
-uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows);
+/* Return how many output rows can be computed from input rows [0, end). `end` may exceed
+ * the height of the input: both images then count as higher, so that a halo delays the last rows,
+ * too. */
+uint64_t gf_map_ready(const gf_plan *plan, uint64_t end);
+/* Return the least number of input rows from which output rows [0, end) can be computed, in the
+ * same sense. */
+uint64_t gf_map_due(const gf_plan *plan, uint64_t end);
 
 /* Return the number of rows that a plan computes: those of the image, or of the records. */
 static inline uint64_t gf_plan_rows(const gf_plan *plan) {
     return plan->out.width ? plan->out.height : plan->in.height;
-}
-
-/* Return the same part of the input rows as `rows` rows are of those that a plan computes. */
-static inline uint64_t gf_map_scale(const gf_plan *plan, uint64_t rows) {
-    return (uint64_t)((double)rows * ((double)plan->in.height / (double)gf_plan_rows(plan)));
 }
 
 /* Return whether each output row depends on the same input row only. A backend may then process

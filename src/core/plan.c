@@ -82,16 +82,27 @@ gf_range gf_map_needs(const gf_plan *plan, gf_range out) {
                       height - out.end < plan->after ? height : out.end + plan->after};
 }
 
-uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows) {
-    const gf_range all = gf_map_needs(plan, out);
-    const uint64_t most = rows + plan->before + plan->after;
-    uint64_t span = 0;
+uint64_t gf_map_ready(const gf_plan *plan, uint64_t end) {
+    uint64_t low = 0, high = gf_plan_rows(plan);
     if (!plan->rows)
-        return most < all.end - all.first ? most : all.end - all.first;
-    for (uint64_t y = out.first, end; y < out.end; y = end) {
-        end = out.end - y < rows ? out.end : y + rows;
-        const uint64_t needs = plan->rows[end - 1].end - plan->rows[y].first;
-        span = needs > span ? needs : span;
+        return end < plan->after ? 0 : end - plan->after;
+    if (end >= plan->in.height)
+        return high + (end - plan->in.height);
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (plan->rows[middle].end <= end)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return span;
+    return low;
+}
+
+uint64_t gf_map_due(const gf_plan *plan, uint64_t end) {
+    const uint64_t rows = gf_plan_rows(plan);
+    if (end == 0)
+        return 0;
+    if (!plan->rows)
+        return end + plan->after;
+    return end <= rows ? plan->rows[end - 1].end : plan->in.height + (end - rows);
 }

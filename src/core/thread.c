@@ -94,8 +94,15 @@ static void pool_run_task(gf_pool *pool, uint32_t thread) {
     const double spent = gf_now() - began;
     pthread_mutex_lock(&pool->lock);
     pool->busy += spent;
-    if (++work->done == work->count)
+    if (++work->done < work->count)
+        return;
+    if (!work->ended) {
         pthread_cond_broadcast(&pool->finished);
+        return;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    work->ended(work->context);
+    pthread_mutex_lock(&pool->lock);
 }
 
 static void *pool_worker_loop(void *argument) {
@@ -146,12 +153,15 @@ void gf_pool_close(gf_pool *pool) {
 static void pool_enqueue(gf_pool *pool, gf_work *work, uint32_t own) {
     const uint32_t others = work->count - own;
     work->next = work->done = 0;
-    work->link = NULL;
-    if (pool->first)
-        pool->last->link = work;
-    else
+    work->link = work->first ? pool->first : NULL;
+    if (work->first || !pool->first) {
+        if (!pool->first)
+            pool->last = work;
         pool->first = work;
-    pool->last = work;
+    } else {
+        pool->last->link = work;
+        pool->last = work;
+    }
     pool->pending += work->count;
     /* Start a thread per pending task that no idle thread can run. A failed start is no error. */
     for (uint64_t waiting = pool->idle + own;

@@ -54,12 +54,17 @@ void gf_float_env_leave(const gf_float_env *caller);
 
 typedef struct gf_pool gf_pool;
 
-/* Tasks 0..count-1 of one work item. It must stay valid until gf_pool_wait returns. */
+/* Tasks 0..count-1 of one work item. It must stay valid until gf_pool_wait returns, or `ended` is
+ * called. */
 typedef struct gf_work {
     /* Run one task. thread is below the pool's threads; concurrent tasks have different values. */
     void (*run)(void *context, uint32_t task, uint32_t thread);
     void *context;
     uint32_t count;
+    /* Called after the last task, in its thread, when the pool has finished with the work. NULL:
+     * the caller waits. */
+    void (*ended)(void *context);
+    bool first;          /* queue it before the others */
     uint32_t next, done; /* used by the pool */
     struct gf_work *link;
 } gf_work;

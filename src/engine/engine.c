@@ -224,7 +224,7 @@ static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
 gf_forecast gf_auto_expect(const gf_workload *work, const gf_auto_machine *machine) {
     const gf_plan *plan = work->plan;
     const gf_codec_costs *codec = &work->codec;
-    const uint64_t rows = work->rows ? gf_map_scale(plan, work->rows) : plan->in.height;
+    const uint64_t rows = work->rows ? work->rows : plan->in.height;
     const double samples = (double)gf_row_samples(&plan->in) * (double)rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;

@@ -50,6 +50,7 @@ FAST = {
     "src/io/png/parallel.c": ["test_png_parallel"],
     "src/io/flate/deflate_simd.c": ["test_deflate"],
     "src/io/flate/deflate.c": ["test_deflate_code", "test_deflate"],
+    "src/backend/cut.c": ["test_cut", "test_plan_map", "test_geometry", "test_stream_ring"],
     "src/engine/pipeline/geometry.c": ["test_geometry", "test_stream", "test_stream_ring", "test_equality"],
     "src/core/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
     "cuda/": ["test_equality", "test_cuda_smooth", "test_cuda"],

@@ -14,8 +14,8 @@ typedef struct faulty {
 typedef struct faulty_run {
     const faulty *owner;
     void *cpu;
-    gf_cut job;
-    uint64_t waited; /* strips */
+    const gf_plan *plan;
+    uint64_t strips, waited; /* strips with rows */
 } faulty_run;
 
 static faulty_plan expected;
@@ -86,25 +86,28 @@ static void faulty_describe(const void *state, char *text, size_t size) {
 }
 
 /* Request other strips than the cpu backend, so that a fallback changes the strips. */
-static gf_strip_request faulty_request(const void *state, const gf_plan *plan) {
-    gf_strip_request request = gf_backend_cpu.request(((const faulty *)state)->cpu, plan);
+static gf_strip_request faulty_request(const void *state, const gf_nodes *nodes) {
+    gf_strip_request request = gf_backend_cpu.request(((const faulty *)state)->cpu, nodes);
+    const gf_plan *plan = nodes->node[0].plan;
     request.bytes = expected.rows * plan->inputs * gf_align(gf_row_bytes(&plan->in));
     request.halos = 0;
     request.in_memory = false; /* corrupted input must not be that of the caller */
     return request;
 }
 
-static gf_status faulty_begin(void *state, const gf_cut *job, gf_slot *slots, void **out,
-                              gf_error *error) {
+static gf_status faulty_begin(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
+                              void **out, gf_error *error) {
     faulty *own = state;
     faulty_run *run = calloc(1, sizeof *run);
     if (!run)
         return gf_fail_memory(error, "cuda", sizeof *run, "a run");
     run->owner = own;
-    run->job = *job;
+    run->plan = cut->nodes->node[0].plan;
+    for (uint64_t k = 0; k < cut->strips; k++)
+        run->strips += gf_cut_rows(cut, 1, k).end > gf_cut_rows(cut, 1, k).first;
     gf_status status = call(own, "begin", error);
     if (!status)
-        status = gf_backend_cpu.begin(own->cpu, job, slots, &run->cpu, error);
+        status = gf_backend_cpu.begin(own->cpu, cut, slots, ring, &run->cpu, error);
     if (status) {
         free(run);
         return status;
@@ -127,35 +130,36 @@ __attribute__((no_sanitize_thread)) static void flip(void *data, uint64_t bytes)
 }
 
 /* Flip a bit in the first payload with samples, or in the header of the first payload. */
-static void flip_payload(const faulty_run *run, const gf_slot *slot) {
-    const gf_payload_format *format = run->job.plan->filter->payload;
-    const size_t head = format->bytes(run->job.plan, 0);
+static void flip_payload(const faulty_run *run, const gf_node_rows *out) {
+    const gf_payload_format *format = run->plan->filter->payload;
+    const size_t head = format->bytes(run->plan, 0);
     uint32_t i = 0;
-    while (i + 1 < slot->payload_pieces &&
-           format->used(run->job.plan, slot->payload_buffer + i * slot->payload_stride) == head)
+    while (i + 1 < out->payload_pieces &&
+           format->used(run->plan, out->payloads + i * out->payload_stride) == head)
         i++;
-    unsigned char *payload = slot->payload_buffer + i * slot->payload_stride;
-    const size_t used = format->used(run->job.plan, payload);
+    unsigned char *payload = out->payloads + i * out->payload_stride;
+    const size_t used = format->used(run->plan, payload);
     /* A larger count includes bytes after the samples: initialize them. */
-    memset(payload + used, 0, slot->payload_stride - used);
+    memset(payload + used, 0, out->payload_stride - used);
     flip(payload, used);
 }
 
 static void corrupt(const faulty_run *run, const gf_slot *slot) {
-    const gf_plan *plan = run->job.plan;
-    const uint64_t y = slot->out.y0 + expected.bit / 64 % slot->out.rows;
+    const gf_plan *plan = run->plan;
+    const gf_node_rows *out = slot->out;
+    const uint64_t y = out->rows.y0 + expected.bit / 64 % out->rows.rows;
     switch (expected.corruption) {
     case CORRUPT_ROW:
         if (plan->out.width)
-            flip(gf_row(&slot->out, y), gf_row_bytes(&plan->out));
+            flip(gf_row(&out->rows, y), gf_row_bytes(&plan->out));
         break;
     case CORRUPT_RECORD:
         if (plan->record)
-            flip(slot->records + (y - slot->out.y0) * plan->record, plan->record);
+            flip(out->records + (y - out->rows.y0) * plan->record, plan->record);
         break;
     case CORRUPT_PAYLOAD:
         if (plan->has_payload)
-            flip_payload(run, slot);
+            flip_payload(run, out);
         break;
     case CORRUPT_INPUT:
         flip(gf_row(&slot->in[expected.bit % plan->inputs], y), gf_row_bytes(&plan->in));
@@ -170,8 +174,7 @@ static gf_status faulty_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_status status = call(run->owner, "wait", error);
     if (!status)
         status = gf_backend_cpu.wait(run->cpu, slot, error);
-    const uint64_t strips = (run->job.plan->in.height - 1) / run->job.out_rows + 1;
-    if (!status && run->waited++ == expected.strip % strips)
+    if (!status && slot->out->rows.rows && run->waited++ == expected.strip % run->strips)
         corrupt(run, slot);
     return status;
 }
@@ -180,19 +183,19 @@ static void faulty_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     gf_backend_cpu.busy(((const faulty_run *)state)->cpu, busy);
 }
 
-static gf_status faulty_collect(void *state, void *total, gf_error *error) {
+static gf_status faulty_collect(void *state, uint32_t node, void *total, gf_error *error) {
     faulty_run *run = state;
     gf_status status = call(run->owner, "collect", error);
     if (!status)
-        status = gf_backend_cpu.collect(run->cpu, total, error);
+        status = gf_backend_cpu.collect(run->cpu, node, total, error);
     if (!status && expected.corruption == CORRUPT_STATE)
-        flip(total, run->job.plan->state_bytes);
+        flip(total, run->plan->state_bytes);
     return status;
 }
 
-static void faulty_end(void *state, gf_slot *slots) {
+static void faulty_end(void *state) {
     faulty_run *run = state;
-    gf_backend_cpu.end(run->cpu, slots);
+    gf_backend_cpu.end(run->cpu);
     free(run);
 }
 

@@ -9,26 +9,27 @@ static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_er
     const gf_measure *measure = delivery->measure;
     const gf_plan *plan = delivery->plan;
     gf_sink *sink = delivery->sink;
-    const uint64_t end = slot->out.y0 + slot->out.rows;
-    const uint64_t first = delivery->next > slot->out.y0 ? delivery->next : slot->out.y0;
+    const gf_node_rows *out = &slot->out[0];
+    const uint64_t end = out->rows.y0 + out->rows.rows;
+    const uint64_t first = gf_max(delivery->next, out->rows.y0);
     gf_status status = GF_OK;
     if (first >= end)
         return GF_OK;
-    assert(!plan->has_payload || first == slot->out.y0);
+    assert(!plan->has_payload || first == out->rows.y0);
     delivery->next = end;
-    const gf_rows rows = gf_rows_part(&slot->out, first, end - first);
+    const gf_rows rows = gf_rows_part(&out->rows, first, end - first);
     if (sink)
         status = sink->ops->write(sink, rows.data, rows.stride, rows.rows, error);
     if (!status && delivery->digests)
         delivery->digest = gf_digest_rows(delivery->digest, &rows, gf_row_bytes(&plan->out));
     if (!status && plan->record) {
-        const gf_rows all = {slot->records, plan->record, slot->out.y0, slot->out.rows};
+        const gf_rows all = {out->records, plan->record, out->rows.y0, out->rows.rows};
         const gf_rows records = gf_rows_part(&all, first, end - first);
         status = measure->rows(plan, delivery->data, &records, error);
     }
-    for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
-        status = measure->payload(plan, delivery->data,
-                                  slot->payload_buffer + i * slot->payload_stride, error);
+    for (uint32_t i = 0; i < out->payload_pieces && !status; i++)
+        status =
+            measure->payload(plan, delivery->data, out->payloads + i * out->payload_stride, error);
     return status;
 }
 
@@ -40,8 +41,10 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
     gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     if (status || !watch || !watch->progress)
         return status;
-    const uint64_t done =
-        gf_map_scale(delivery->plan, slot->out.y0 + slot->out.rows - watch->first);
+    const uint64_t done = slot->in[0].y0 + slot->in[0].rows - watch->first;
+    if (done <= delivery->seen) /* the strip has no new rows, or another backend reads again */
+        return GF_OK;
+    delivery->seen = done;
     const gf_progress now = {.item = watch->item,
                              .in = delivery->plan->in,
                              .done = watch->pass * watch->rows + done,
@@ -51,8 +54,10 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
                : gf_fail(error, GF_FAILED, "%s: cancelled", watch->name);
 }
 
-static gf_status delivery_state(gf_consumer *consumer, const void *state, gf_error *error) {
+static gf_status delivery_state(gf_consumer *consumer, uint32_t node, const void *state,
+                                gf_error *error) {
     gf_delivery *delivery = (gf_delivery *)consumer;
+    (void)node;
     return delivery->measure->finish(delivery->plan, delivery->data, state, error);
 }
 

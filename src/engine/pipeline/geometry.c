@@ -1,165 +1,191 @@
-/* Division of an image into strips, and their layout in the ring. */
+/* Choice of the strip height and the number of slots. */
 #include "engine/pipeline/pipeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/result.h"
 
-/* Return the bytes of the output of a strip with up to `pieces` payloads. 128 bits suffice. */
-static gf_u128 geometry_out_bytes(const gf_cut *job, uint32_t pieces) {
-    const size_t row = (job->out.data ? 0 : job->out_stride) + job->plan->record;
-    const gf_u128 rows = (gf_u128)job->out_rows * row;
-    if (!job->plan->has_payload)
-        return rows;
-    pieces = gf_payload_pieces(job, pieces);
-    return rows + (gf_u128)gf_payload_stride(job, pieces) * pieces;
+static const gf_plan *geometry_plan(const gf_cut *cut, uint32_t node) {
+    return cut->nodes->node[node].plan;
+}
+
+/* Return whether strips of an edge share rows. */
+static bool geometry_overlaps(const gf_nodes *nodes) {
+    bool overlaps = false;
+    for (uint32_t i = 0; i < nodes->count; i++)
+        overlaps = overlaps || !gf_map_one_to_one(nodes->node[i].plan);
+    return overlaps;
+}
+
+/* Return the bytes of the records of a strip, and of up to `pieces` payloads per node. 128 bits
+ * suffice. */
+static gf_u128 geometry_slot_bytes(const gf_cut *cut, uint32_t pieces) {
+    gf_u128 bytes = 0;
+    for (uint32_t i = 0; i < cut->nodes->count; i++) {
+        const gf_plan *plan = geometry_plan(cut, i);
+        bytes += (gf_u128)cut->edge[i + 1].max_rows * plan->record;
+        if (plan->has_payload) {
+            const uint32_t count = gf_payload_pieces(cut, i, pieces);
+            bytes += (gf_u128)gf_payload_stride(cut, i, count) * count;
+        }
+    }
+    return bytes;
 }
 
 /* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
-static bool geometry_fits(const gf_cut *job, uint32_t pieces, gf_u128 extra, uint64_t budget) {
-    const gf_u128 ring = (gf_u128)job->ring_rows * (job->plan->inputs * job->in_stride);
-    return ring + geometry_out_bytes(job, pieces) * job->slots + extra <= budget;
+static bool geometry_fits(const gf_cut *cut, uint32_t pieces, gf_u128 extra, uint64_t budget) {
+    gf_u128 bytes = geometry_slot_bytes(cut, pieces) * cut->slots + extra;
+    for (uint32_t e = 0; e <= cut->nodes->count; e++)
+        bytes += (gf_u128)cut->edge[e].ring_rows * cut->edge[e].stride *
+                 (e ? 1 : geometry_plan(cut, 0)->inputs);
+    return bytes <= budget;
 }
 
-/* Return the rows that a strip reads above and below its own, together. */
-static uint64_t geometry_halo(const gf_cut *job) {
-    return gf_map_span(job->plan, gf_cut_output(job), 1) - 1;
-}
-
-/* Return the output rows for a number of input rows, at most as many: both fit the cache. */
-static uint64_t geometry_out_rows(const gf_plan *plan, uint64_t rows) {
-    const double ratio = (double)gf_plan_rows(plan) / (double)plan->in.height;
-    return ratio < 1 ? (uint64_t)((double)rows * ratio) : rows;
+/* Return the most rows that strips of an edge share. */
+static uint64_t geometry_halo(const gf_cut *cut) {
+    uint64_t most = 0;
+    for (uint32_t e = 0; e <= cut->nodes->count; e++)
+        most = gf_max(most, cut->edge[e].keep);
+    return most;
 }
 
 /* Return the memory of golden for one strip: its output, and rows and halos of each part. */
-static gf_u128 geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
-    const gf_u128 row = job->plan->golden_bytes / gf_plan_rows(job->plan) + 1;
-    const gf_u128 rows = job->out_rows + parts * (geometry_halo(job) + 2);
-    return parts ? geometry_out_bytes(job, parts) + (job->plan->golden_bytes ? row * rows : 0) : 0;
+static gf_u128 geometry_golden_bytes(const gf_cut *cut, uint32_t parts) {
+    gf_u128 bytes = parts ? geometry_slot_bytes(cut, parts) : 0;
+    for (uint32_t i = 0; i < cut->nodes->count && parts; i++) {
+        const gf_plan *plan = geometry_plan(cut, i);
+        const gf_edge_cut *from = &cut->edge[cut->nodes->node[i].from], *to = &cut->edge[i + 1];
+        const gf_u128 row = plan->golden_bytes / gf_plan_rows(plan) + 1;
+        bytes += (gf_u128)to->max_rows * to->stride;
+        bytes += plan->golden_bytes ? row * (to->max_rows + parts * (from->keep + 2)) : 0;
+    }
+    return bytes;
 }
 
-static void geometry_set(gf_cut *job, uint64_t rows, uint32_t slots) {
-    const gf_range all = gf_cut_output(job);
-    job->out_rows = gf_min(rows, all.end - all.first);
-    job->in_rows = gf_map_span(job->plan, all, job->out_rows);
-    job->slots = slots;
-    job->ring_rows = job->in[0].data ? 0 : gf_map_span(job->plan, all, slots * job->out_rows);
+/* Return the strip height for which the largest edge has a number of bytes. */
+static uint64_t geometry_height(const gf_cut *cut, uint64_t bytes) {
+    const double height = (double)gf_edge_rows(cut->nodes, 0);
+    double most = 0;
+    for (uint32_t e = 0; e <= cut->nodes->count; e++) {
+        const double row = (double)cut->edge[e].stride * (e ? 1 : geometry_plan(cut, 0)->inputs);
+        most = fmax(most, row * fmax((double)gf_edge_rows(cut->nodes, e) / height, 1));
+    }
+    return (uint64_t)((double)bytes / most);
 }
 
 /* Raise the strip height for the halo: two strips read, and partly compute, the rows of a halo, so
  * high strips do less redundant work. */
-static void geometry_raise_for_halo(gf_cut *job, const gf_strip_request *request) {
-    const uint64_t rows = job->out_rows, halo = (geometry_halo(job) + 1) / 2;
+static void geometry_raise_for_halo(gf_cut *cut, const gf_strip_request *request) {
+    const uint64_t rows = cut->height, halo = (geometry_halo(cut) + 1) / 2;
     for (uint64_t times = request->halos; times > 0; times /= 2) {
-        const uint64_t raised = geometry_out_rows(job->plan, times * halo);
-        if (rows >= raised)
+        if (rows >= times * halo)
             return;
-        geometry_set(job, raised, job->slots);
-        if (times == 1 || geometry_fits(job, request->pieces, 0, request->max))
+        gf_cut_set(cut, times * halo, cut->slots);
+        if (times == 1 || geometry_fits(cut, request->pieces, 0, request->max))
             return;
-        geometry_set(job, rows, job->slots);
+        gf_cut_set(cut, rows, cut->slots);
     }
 }
 
 /* Fit the strips to the rows that the source decodes together. Without output rows and halo, they
  * are multiples of them: it decodes in the ring, without a copy. A histogram of a tiled file takes
  * 0.9 times as long. Otherwise the source holds more rows than the ring, which is then short. */
-static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
+static void geometry_fit_to_source(gf_cut *cut, gf_strip_request *request,
                                    const gf_stream_job *stream) {
     enum { SHORT_BYTES = 1 << 20 };
-    const uint64_t rows = job->out_rows, together = stream->rows_together;
-    const bool overlaps = !gf_map_one_to_one(job->plan);
+    const uint64_t rows = cut->height, together = stream->rows_together;
+    const size_t stride = cut->edge[0].stride;
+    const bool overlaps = geometry_overlaps(cut->nodes);
+    bool makes_image = false;
+    for (uint32_t i = 0; i < cut->nodes->count; i++)
+        makes_image = makes_image || cut->edge[i + 1].stride;
     if (together == 0)
         return;
-    if (overlaps || job->plan->out.width != 0) {
+    if (overlaps || makes_image) {
         const uint32_t slots = overlaps ? 5 : 4;
         if (rows < together && request->slots > slots) {
             request->slots = slots;
-            if (!overlaps && rows > SHORT_BYTES / job->in_stride)
-                geometry_set(job, SHORT_BYTES / job->in_stride + 1, job->slots);
+            if (!overlaps && rows > SHORT_BYTES / stride)
+                gf_cut_set(cut, SHORT_BYTES / stride + 1, cut->slots);
         }
         return;
     }
-    if (job->first % together != 0)
+    if (cut->edge[0].start % together != 0)
         return;
     if (rows >= together) {
-        geometry_set(job, rows - rows % together, job->slots);
+        gf_cut_set(cut, rows - rows % together, cut->slots);
         return;
     }
-    geometry_set(job, together, job->slots > 1 ? stream->groups + 1 : 1); /* one is computed */
-    if (geometry_fits(job, request->pieces, 0, request->max))
-        request->slots = job->slots;
+    gf_cut_set(cut, together, cut->slots > 1 ? stream->groups + 1 : 1); /* one is computed */
+    if (geometry_fits(cut, request->pieces, 0, request->max))
+        request->slots = cut->slots;
     else
-        geometry_set(job, rows, job->slots);
+        gf_cut_set(cut, rows, cut->slots);
 }
 
 /* Strips in memory need no memory of their own: rows in halos, and bytes of input with a halo. */
 #define MEMORY_HALOS 16
 #define MEMORY_BYTES (UINT64_C(2) << 20)
 
-gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error) {
-    const gf_plan *plan = job->plan;
-    gf_strip_request request = job->on.backend->request(job->on.state, plan);
+gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *error) {
+    gf_strip_request request = job->on.backend->request(job->on.state, job->nodes);
     if (job->in[0].data && request.in_memory) {
         request.halos = MEMORY_HALOS;
-        if (!gf_map_one_to_one(plan))
+        if (geometry_overlaps(job->nodes))
             request.bytes = gf_max(request.bytes, MEMORY_BYTES);
     }
     if (job->in[0].data && job->out.data && request.in_memory && request.pieces == 1)
         request.slots = 1; /* nothing overlaps: the calling thread computes */
-    *out = (gf_cut){.plan = plan,
-                    .first = job->first,
-                    .end = job->end,
-                    .in_stride = gf_align(gf_row_bytes(&plan->in)),
-                    .out_stride = plan->out.width ? gf_align(gf_row_bytes(&plan->out)) : 0};
+    *cut = (gf_cut){.nodes = job->nodes, .source = job->source};
     if (request.in_memory) {
-        memcpy(out->in, job->in, sizeof out->in);
-        out->out = job->out;
+        memcpy(cut->in, job->in, sizeof cut->in);
+        cut->out = job->out;
     }
-    const uint64_t rows =
-        request.whole_image ? gf_plan_rows(plan)
-        : job->rows_per_strip
-            ? job->rows_per_strip
-            : geometry_out_rows(plan, request.bytes / (plan->inputs * out->in_stride));
-    geometry_set(out, rows ? rows : 1, request.slots);
+    gf_cut_set(cut, 1, request.slots);
+    const uint64_t rows = request.whole_image   ? UINT64_MAX
+                          : job->rows_per_strip ? job->rows_per_strip
+                                                : geometry_height(cut, request.bytes);
+    gf_cut_set(cut, gf_max(rows, 1), request.slots);
     if (!request.whole_image && !job->rows_per_strip) {
-        geometry_raise_for_halo(out, &request);
+        geometry_raise_for_halo(cut, &request);
         if (request.fits_source)
-            geometry_fit_to_source(out, &request, job);
+            geometry_fit_to_source(cut, &request, job);
     }
+    gf_u128 extra = request.extra + job->consumer->extra;
+    for (uint32_t i = 0; i < job->nodes->count; i++)
+        extra += geometry_plan(cut, i)->state_bytes;
     for (uint32_t slots = request.slots;;) {
-        geometry_set(out, out->out_rows, (uint32_t)gf_min(slots, gf_count_strips(out)));
+        gf_cut_set(cut, cut->height, (uint32_t)gf_min(slots, cut->strips));
         const gf_u128 golden =
-            geometry_golden_bytes(out, request.golden_parts + job->consumer->golden_parts);
-        const gf_u128 extra = golden + request.extra + job->consumer->extra + plan->state_bytes;
-        if (geometry_fits(out, request.pieces, extra, job->max_memory))
+            geometry_golden_bytes(cut, request.golden_parts + job->consumer->golden_parts);
+        if (geometry_fits(cut, request.pieces, golden + extra, job->max_memory))
             return GF_OK;
-        if (out->slots > 2)
-            slots = out->slots - 1;
-        else if (!request.whole_image && !job->rows_per_strip && out->out_rows > 1)
-            geometry_set(out, out->out_rows / 2, slots);
-        else if (out->slots > 1)
+        if (cut->slots > 2)
+            slots = cut->slots - 1;
+        else if (!request.whole_image && !job->rows_per_strip && cut->height > 1)
+            gf_cut_set(cut, cut->height / 2, slots);
+        else if (cut->slots > 1)
             slots = 1;
         else
             return gf_fail(error, GF_FAILED,
                            "%s: strips of %" PRIu64 " rows need more than %" PRIu64
                            " bytes; raise --max-memory",
-                           job->name, out->in_rows, job->max_memory);
+                           job->name, cut->edge[0].keep + cut->edge[0].max_rows, job->max_memory);
     }
 }
 
-bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry) {
-    if (job->on.backend->request(job->on.state, job->plan).whole_image)
+bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *cut) {
+    if (job->on.backend->request(job->on.state, job->nodes).whole_image)
         return false;
-    if (geometry->slots > 2)
-        geometry_set(geometry, geometry->out_rows, (geometry->slots + 1) / 2);
-    else if (!job->rows_per_strip && geometry->out_rows > 1)
-        geometry_set(geometry, geometry->out_rows / 2, geometry->slots);
-    else if (geometry->slots > 1)
-        geometry_set(geometry, geometry->out_rows, 1);
+    if (cut->slots > 2)
+        gf_cut_set(cut, cut->height, (cut->slots + 1) / 2);
+    else if (!job->rows_per_strip && cut->height > 1)
+        gf_cut_set(cut, cut->height / 2, cut->slots);
+    else if (cut->slots > 1)
+        gf_cut_set(cut, cut->height, 1);
     else
         return false;
     return true;

@@ -21,7 +21,7 @@ static gf_status pass_restart(gf_pass *pass, const gf_error *failure, gf_error *
     }
     /* Payloads were consumed strip by strip, so no new strip may cross the row reached so far:
      * choose a strip height that divides the previous one. */
-    for (uint64_t parts = 1; pass->job.plan->has_payload && parts <= rows; parts++) {
+    for (uint64_t parts = 1; pass->node.plan->has_payload && parts <= rows; parts++) {
         pass->job.rows_per_strip = rows / parts;
         if (rows % parts == 0 && !gf_choose_geometry(&pass->job, &unread, NULL))
             break;
@@ -42,7 +42,7 @@ static void pass_report_fallback(const gf_pass *pass, uint64_t done) {
     const gf_report before = *report;
     const char *name = pass->job.on.backend->name;
     pass_report_backend(pass);
-    if (done == pass->job.first) {
+    if (done == 0) {
         snprintf(report->reason, sizeof report->reason, "%.130s; %s was used instead",
                  before.reason, name);
         return;
@@ -111,10 +111,11 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
     const gf_source *source = inputs->sources[0], *second = inputs->sources[1];
     const uint32_t threads = second ? second->threads : UINT32_MAX;
     gf_stream_job *job = &pass->job;
+    const gf_plan *plan = pass->node.plan;
+    pass->nodes = (gf_nodes){&pass->node, 1, plan->out.width ? 2 : 0};
     *job = (gf_stream_job){.name = inputs->name,
-                           .plan = job->plan,
-                           .first = job->first,
-                           .end = job->end,
+                           .nodes = &pass->nodes,
+                           .source = job->source,
                            .rows_per_strip = engine->options.rows_per_strip,
                            .rows_together = second ? 0 : source->rows_together,
                            .groups = source->groups,
@@ -122,18 +123,20 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
                            .unthreaded = engine->options.unthreaded,
                            .sink = job->sink};
     gf_rows rows[2] = {{0}};
-    if (gf_inputs_in_memory(inputs, job->plan, rows)) {
+    if (gf_inputs_in_memory(inputs, plan, rows)) {
         memcpy(job->in, rows, sizeof rows);
-        if (job->sink && !gf_memory_sink_rows(job->sink, &job->plan->out, &job->out))
+        if (job->sink && !gf_memory_sink_rows(job->sink, &plan->out, &job->out))
             job->out.data = NULL;
     }
     const gf_workload work = {
-        .plan = job->plan,
+        .plan = plan,
         .codec = {.decode = source->cost + (second ? second->cost : 0),
                   .decode_threads = (uint32_t)gf_min(source->threads, threads),
                   .encode = pass->encode,
                   .encode_threads = pass->encode_threads},
-        .rows = job->end ? job->end - job->first : 0,
+        .rows = job->source.end ? gf_min(job->source.end, plan->in.height) -
+                                      gf_min(job->source.first, plan->in.height)
+                                : 0,
         .images = pass->images};
     char reason[GF_REASON_BYTES];
     pass->begun = false;

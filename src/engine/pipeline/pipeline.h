@@ -20,15 +20,15 @@ typedef struct gf_consumer gf_consumer;
 struct gf_consumer {
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
     uint64_t extra;        /* bytes allocated in addition to the strips */
-    /* Prepare for strips of this geometry. If it succeeds, end is called once. May be NULL. */
-    gf_status (*begin)(gf_consumer *consumer, const gf_cut *geometry, gf_error *error);
+    /* Prepare for these strips. If it succeeds, end is called once. May be NULL. */
+    gf_status (*begin)(gf_consumer *consumer, const gf_cut *cut, gf_error *error);
     /* Inspect the input rows of a strip before it is submitted to the backend. Called in the reader
      * thread. Used to detect input that changes in memory. May be NULL. */
     void (*filled)(gf_consumer *consumer, const gf_slot *slot);
     /* Consume the rows and payloads of a computed strip. */
     gf_status (*strip)(gf_consumer *consumer, const gf_slot *slot, gf_error *error);
-    /* Consume the merged state of the image, after the last strip. */
-    gf_status (*state)(gf_consumer *consumer, const void *state, gf_error *error);
+    /* Consume the merged state of a node, after the last strip. */
+    gf_status (*state)(gf_consumer *consumer, uint32_t node, const void *state, gf_error *error);
     void (*end)(gf_consumer *consumer); /* release what begin allocated; may be NULL */
 };
 
@@ -106,12 +106,12 @@ void gf_inputs_close(gf_inputs *inputs);
 
 typedef struct gf_stream_job {
     const char *name; /* name of the image, for messages */
-    const gf_plan *plan;
+    const gf_nodes *nodes;
     gf_started on;
     gf_consumer *consumer;
-    /* Rows [first, end) to compute; end 0: to the last. The inputs start at the first row that they
-     * need, the consumer receives row `first` first. */
-    uint64_t first, end;
+    /* Positions between which rows become due (gf_cut); end 0: to the last. The inputs start at the
+     * first row that they need. */
+    gf_range source;
     uint64_t rows_per_strip; /* 0: chosen automatically */
     uint64_t rows_together;  /* of the source; 0 for two */
     uint32_t groups;         /* of the source */
@@ -127,7 +127,7 @@ typedef struct gf_stream_job {
 typedef struct gf_stream_stop {
     bool by_backend;       /* the backend failed, not the source or the consumer */
     bool begun;            /* rows were read; otherwise source and consumer are unchanged */
-    uint64_t done;         /* rows before this one were passed to the consumer */
+    uint64_t done;         /* row after the last one passed to the consumer; 0: none was */
     gf_error device_error; /* failure of the device while the file failed, if any */
 } gf_stream_stop;
 
@@ -153,7 +153,7 @@ typedef struct gf_verifier {
     gf_pool *pool;               /* for golden, not used by other work at the same time */
     uint32_t threads;            /* threads of the pool */
     /* Valid while a stream runs. */
-    gf_cut job;
+    gf_cut cut;
     const gf_slot *slot;         /* strip being compared */
     uint32_t parts;              /* maximum parts per strip, one per thread */
     uint32_t part_count;         /* number of parts of this strip */
@@ -175,8 +175,9 @@ gf_consumer *gf_verifier_consumer(gf_verifier *verifier);
 typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
-    /* The caller sets plan, first, end and sink. The others are those of the backend that computes.
-     */
+    gf_node node;
+    gf_nodes nodes; /* that node */
+    /* The caller sets source and sink. The others are those of the backend that computes. */
     gf_stream_job job;
     gf_consumer *consumer;
     uint64_t images;         /* expected number of similar images, with this one; 0: one */
@@ -198,7 +199,7 @@ typedef struct gf_watch {
     uint64_t item;                                                /* index in the batch */
     bool (*progress)(void *context, const gf_progress *progress); /* NULL: none */
     void *context;
-    uint64_t first, rows;  /* a pass reads rows [first, first + rows) */
+    uint64_t first, rows;  /* a pass reads rows [first, first + rows) of the input */
     uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */
 } gf_watch;
 
@@ -212,6 +213,7 @@ typedef struct gf_delivery {
     const gf_watch *watch;     /* NULL: none */
     gf_report *report;         /* receives the time spent here, as encoding time */
     uint64_t next;             /* row to receive; earlier ones recur if another backend continues */
+    uint64_t seen;             /* rows of the input that were reported as progress */
     bool digests;              /* compute a digest of the rows written to the sink */
     uint64_t digest;
 } gf_delivery;

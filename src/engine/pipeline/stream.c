@@ -2,9 +2,8 @@
  * free slots of the ring and submits the slots. The calling thread waits for each strip in order,
  * passes it to the consumer and releases its slot. The backend computes in between.
  *
- * Strip k computes rows [k*B, (k+1)*B) and reads the rows that these need. Consecutive strips share
- * input rows, also in the ring: after the reader, each strip is a contiguous part of the ring.
- * Shared rows are copied only when the ring wraps around.
+ * Consecutive strips share input rows, also in the ring: after the reader, each strip is a
+ * contiguous part of the ring. Shared rows are copied only when the ring turns.
  *
  * In unthreaded mode, one thread alternates between both sides. If many images are processed at
  * once, one per core, there is nothing to overlap with. */
@@ -19,16 +18,19 @@
 typedef struct gf_stream {
     const gf_stream_job *job;
     gf_inputs *inputs;
-    gf_cut geometry;
-    uint64_t strips;
+    gf_cut cut;
     gf_slot *slots;
+    gf_node_rows *outs;     /* of all slots */
+    gf_ring ring;           /* of each input */
+    unsigned char *memory;  /* of the rings; the backend's */
+    uint64_t placed, known; /* strips with a place in the ring, and announced; of the reader */
     void *run;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t submitted; /* strips submitted to the backend */
     uint64_t released;  /* strips passed to the consumer */
-    uint64_t announced; /* strips whose memory the inputs know; only the reader uses it */
+    bool announced;     /* the inputs know memory of strips; only the reader uses it */
     gf_status status;   /* first failure of either side; stops both */
     bool by_backend;    /* the backend caused it */
     gf_error *error;
@@ -74,34 +76,53 @@ static bool stream_check(gf_stream *stream, gf_status status, bool by_backend,
     return false;
 }
 
-/* Fill a slot. Rows shared with the previous strip are reused or copied; the others are read. */
-static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
-    const gf_cut *geometry = &stream->geometry;
-    gf_locate_strip(geometry, k, slot);
-    if (geometry->in[0].data)
-        return GF_OK;
-    gf_range rows = {slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows};
-    gf_slot previous = *slot;
-    if (k > 0)
-        gf_locate_strip(geometry, k - 1, &previous);
-    const uint64_t read = k > 0 ? previous.in[0].y0 + previous.in[0].rows : rows.first;
-    for (uint32_t i = 0; i < geometry->plan->inputs && rows.first < read; i++) {
-        const unsigned char *shared = gf_row(&previous.in[i], rows.first);
-        /* Wrap-around. In a ring of less than two strips, source and destination overlap. */
-        if (shared != slot->in[i].data)
-            memmove(slot->in[i].data, shared, (size_t)(read - rows.first) * slot->in[i].stride);
+/* Set the input rows of the next strip without a place; the strips before k are read. Where the
+ * ring turns, copy the rows that it shares with the strip before, which must be read. Return false
+ * while the ring has no room. */
+static bool stream_place(gf_stream *stream, uint64_t k, uint64_t released) {
+    const gf_cut *cut = &stream->cut;
+    const gf_edge_cut *edge = &cut->edge[0];
+    const uint64_t next = stream->placed, ring_end = stream->ring.end;
+    gf_slot *slot = &stream->slots[next % cut->slots];
+    const gf_range rows = gf_cut_rows(cut, 0, next), needs = gf_cut_needs(cut, 0, next);
+    const uint64_t count = needs.end - needs.first, kept = rows.first - needs.first;
+    const bool turns = gf_ring_turns(&stream->ring, rows.end - rows.first);
+    uint64_t at = 0;
+    if (next - released >= cut->slots || (turns && kept && next > k))
+        return false;
+    if (!cut->in[0].data &&
+        !gf_ring_place(&stream->ring, next, released, kept, rows.end - rows.first, &at))
+        return false;
+    for (uint32_t i = 0; i < cut->nodes->node[0].plan->inputs; i++) {
+        unsigned char *ring = stream->memory + i * edge->ring_rows * edge->stride;
+        slot->in[i] = cut->in[i].data
+                          ? gf_rows_part(&cut->in[i], needs.first, count)
+                          : (gf_rows){ring + at * edge->stride, edge->stride, needs.first, count};
+        if (turns && kept && !cut->in[0].data) /* in a ring of less than two strips, they overlap */
+            memmove(slot->in[i].data, ring + (ring_end - kept) * edge->stride,
+                    (size_t)kept * edge->stride);
     }
-    rows.first = read;
-    return rows.first < rows.end ? gf_inputs_read(stream->inputs, slot->in, rows, error) : GF_OK;
+    slot->strip = next;
+    stream->placed++;
+    return true;
+}
+
+/* Read the new rows of strip k. */
+static gf_status stream_read_rows(gf_stream *stream, uint64_t k, gf_error *error) {
+    const gf_range rows = gf_cut_rows(&stream->cut, 0, k);
+    return stream->cut.in[0].data || rows.first == rows.end
+               ? GF_OK
+               : gf_inputs_read(stream->inputs, stream->slots[k % stream->cut.slots].in, rows,
+                                error);
 }
 
 /* Read strip k into its slot and submit it. */
 static bool stream_submit_strip(gf_stream *stream, uint64_t k) {
-    assert(stream->geometry.slots > 0);
-    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    assert(stream->placed > k);
+    gf_slot *slot = &stream->slots[k % stream->cut.slots];
     gf_consumer *consumer = stream->job->consumer;
     gf_error error = {0};
-    if (!stream_check(stream, stream_fill_strip(stream, k, slot, &error), false, &error))
+    if (!stream_check(stream, stream_read_rows(stream, k, &error), false, &error))
         return false;
     if (consumer->filled)
         consumer->filled(consumer, slot);
@@ -109,25 +130,33 @@ static bool stream_submit_strip(gf_stream *stream, uint64_t k) {
     return stream_check(stream, status, true, &error);
 }
 
-/* Announce the memory of free slots from strip k on to the inputs. Strips that share rows are left
- * out: their position depends on the strip before. */
-static bool stream_announce(gf_stream *stream, uint64_t k) {
-    const gf_cut *geometry = &stream->geometry;
+/* Find places for the strips from k on. Announce the memory of their new rows to the inputs, which
+ * may write there ahead. */
+static bool stream_look_ahead(gf_stream *stream, uint64_t k) {
+    const gf_cut *cut = &stream->cut;
     gf_status status = GF_OK;
     gf_error error = {0};
-    if (!gf_map_one_to_one(geometry->plan))
-        return true;
     pthread_mutex_lock(&stream->lock);
+    while (!stream->status && stream->placed <= k && !stream_place(stream, k, stream->released))
+        pthread_cond_wait(&stream->changed, &stream->lock);
     const uint64_t released = stream->released;
+    const bool running = !stream->status;
     pthread_mutex_unlock(&stream->lock);
-    for (uint64_t j = stream->announced; !status && j < stream->strips && j < k + GF_SOURCE_AHEAD &&
-                                         gf_strips_before(geometry, j) <= released;
-         j = ++stream->announced) {
-        gf_slot slot = stream->slots[j % geometry->slots];
-        gf_locate_strip(geometry, j, &slot);
-        status = gf_inputs_announce(stream->inputs, slot.in, &error);
+    while (running && stream->placed < cut->strips && stream->placed < k + GF_SOURCE_AHEAD)
+        if (!stream_place(stream, k, released))
+            break;
+    for (; running && !status && stream->known < stream->placed; stream->known++) {
+        const gf_rows *in = stream->slots[stream->known % cut->slots].in;
+        const gf_range rows = gf_cut_rows(cut, 0, stream->known);
+        const uint64_t count = rows.end - rows.first;
+        if (count == 0)
+            continue;
+        const gf_rows to[] = {gf_rows_part(&in[0], rows.first, count),
+                              gf_rows_part(&in[1], rows.first, count)};
+        status = gf_inputs_announce(stream->inputs, to, &error);
+        stream->announced = true;
     }
-    return stream_check(stream, status, false, &error);
+    return running && stream_check(stream, status, false, &error);
 }
 
 static bool stream_finish_inputs(gf_stream *stream) {
@@ -137,9 +166,8 @@ static bool stream_finish_inputs(gf_stream *stream) {
 
 static void *stream_read_strips(void *argument) {
     gf_stream *stream = argument;
-    for (uint64_t k = 0; k < stream->strips; k++) {
-        if (!stream_await(stream, &stream->released, gf_strips_before(&stream->geometry, k)) ||
-            !stream_announce(stream, k) || !stream_submit_strip(stream, k))
+    for (uint64_t k = 0; k < stream->cut.strips; k++) {
+        if (!stream_look_ahead(stream, k) || !stream_submit_strip(stream, k))
             return NULL;
         stream_advance(stream, &stream->submitted);
     }
@@ -149,7 +177,7 @@ static void *stream_read_strips(void *argument) {
 
 /* Wait for strip k and pass it to the consumer. */
 static bool stream_take_strip(gf_stream *stream, uint64_t k) {
-    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    gf_slot *slot = &stream->slots[k % stream->cut.slots];
     gf_consumer *consumer = stream->job->consumer;
     gf_error error = {0};
     const gf_status status = stream->job->on.backend->wait(stream->run, slot, &error);
@@ -157,20 +185,28 @@ static bool stream_take_strip(gf_stream *stream, uint64_t k) {
            stream_check(stream, consumer->strip(consumer, slot, &error), false, &error);
 }
 
-/* Pass the merged state of the backend to the consumer, after the last strip. */
-static void stream_finish_state(gf_stream *stream) {
+/* Pass the merged state of each node that measures to the consumer, after the last strip. */
+static void stream_finish_states(gf_stream *stream) {
     const gf_stream_job *job = stream->job;
-    const size_t bytes = (size_t)job->plan->state_bytes;
-    gf_error error = {0};
-    void *state = gf_aligned_alloc(1, bytes);
-    gf_status status = state ? GF_OK : gf_fail_memory(&error, job->name, bytes, "the measurement");
-    if (state)
-        memset(state, 0, bytes);
-    if (state && bytes)
-        status = job->on.backend->collect(stream->run, state, &error);
-    if (stream_check(stream, status, state != NULL, &error))
-        stream_check(stream, job->consumer->state(job->consumer, state, &error), false, &error);
-    free(state);
+    bool running = true;
+    for (uint32_t i = 0; i < job->nodes->count && running; i++) {
+        const gf_plan *plan = job->nodes->node[i].plan;
+        const size_t bytes = (size_t)plan->state_bytes;
+        gf_error error = {0};
+        if (!plan->filter->measure)
+            continue;
+        void *state = gf_aligned_alloc(1, bytes);
+        gf_status status =
+            state ? GF_OK : gf_fail_memory(&error, job->name, bytes, "the measurement");
+        if (state)
+            memset(state, 0, bytes);
+        if (state && bytes)
+            status = job->on.backend->collect(stream->run, i, state, &error);
+        running = stream_check(stream, status, state != NULL, &error) &&
+                  stream_check(stream, job->consumer->state(job->consumer, i, state, &error), false,
+                               &error);
+        free(state);
+    }
 }
 
 /* ---- the whole stream ------------------------------------------------------------------------ */
@@ -186,7 +222,7 @@ static void stream_run_threads(gf_stream *stream) {
         stream_check(stream, GF_FAILED, false, &error);
         return;
     }
-    for (uint64_t k = 0; k < stream->strips; k++) {
+    for (uint64_t k = 0; k < stream->cut.strips; k++) {
         if (!stream_await(stream, &stream->submitted, k + 1) || !stream_take_strip(stream, k))
             break;
         stream_advance(stream, &stream->released);
@@ -197,8 +233,9 @@ static void stream_run_threads(gf_stream *stream) {
 /* Run both sides alternately in the calling thread. The source is finished before the last strip is
  * consumed: if it turns out to be damaged, that strip is not written. */
 static void stream_run_unthreaded(gf_stream *stream) {
-    for (uint64_t k = 0; k < stream->strips; k++) {
-        const bool last = k + 1 == stream->strips;
+    for (uint64_t k = 0; k < stream->cut.strips; k++) {
+        const bool last = k + 1 == stream->cut.strips;
+        (void)stream_place(stream, k, k); /* no strip is in flight */
         if (!stream_submit_strip(stream, k) || (last && !stream_finish_inputs(stream)) ||
             !stream_take_strip(stream, k))
             return;
@@ -206,25 +243,36 @@ static void stream_run_unthreaded(gf_stream *stream) {
     }
 }
 
-/* Prepare consumer and backend for a geometry. */
+/* Prepare consumer and backend for a cut. */
 static gf_status stream_begin(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
     gf_consumer *consumer = job->consumer;
-    const gf_cut *geometry = &stream->geometry;
-    gf_slot *slots = calloc(geometry->slots, sizeof *slots);
-    if (!slots)
-        return gf_fail_memory(error, job->name, geometry->slots * sizeof *slots, "the ring");
-    for (uint32_t i = 0; i < geometry->slots; i++)
-        slots[i].index = i;
-    stream->slots = slots;
-    gf_status status = consumer->begin ? consumer->begin(consumer, geometry, error) : GF_OK;
+    const gf_cut *cut = &stream->cut;
+    const uint32_t nodes = cut->nodes->count;
+    stream->slots = calloc(cut->slots, sizeof *stream->slots);
+    stream->outs = calloc((size_t)cut->slots * nodes, sizeof *stream->outs);
+    gf_status status =
+        stream->slots && stream->outs
+            ? GF_OK
+            : gf_fail_memory(error, job->name, (uint64_t)cut->slots * sizeof *stream->slots,
+                             "the ring");
+    for (uint32_t i = 0; !status && i < cut->slots; i++) {
+        stream->slots[i].index = i;
+        stream->slots[i].out = &stream->outs[(size_t)i * nodes];
+    }
+    stream->ring = (gf_ring){.rows = cut->edge[0].ring_rows};
+    if (!status && consumer->begin)
+        status = consumer->begin(consumer, cut, error);
     if (!status) {
-        status = job->on.backend->begin(job->on.state, geometry, slots, &stream->run, error);
+        status = job->on.backend->begin(job->on.state, cut, stream->slots, &stream->memory,
+                                        &stream->run, error);
         if (status && consumer->end)
             consumer->end(consumer);
     }
-    if (status)
-        free(slots);
+    if (status) {
+        free(stream->slots);
+        free(stream->outs);
+    }
     return status;
 }
 
@@ -232,39 +280,39 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
                         gf_stream_stop *stop, gf_error *error) {
     gf_stream stream = {.job = job, .inputs = inputs, .error = error};
     /* Start with the highest and most numerous strips that memory allows. */
-    gf_status status = gf_choose_geometry(job, &stream.geometry, error);
+    gf_status status = gf_choose_geometry(job, &stream.cut, error);
     const bool chosen = !status;
     if (chosen)
         do {
             status = stream_begin(&stream, error);
-        } while (status == GF_FAILED && gf_shrink_geometry(job, &stream.geometry));
+        } while (status == GF_FAILED && gf_shrink_geometry(job, &stream.cut));
     if (status) {
         if (stop)
-            *stop = (gf_stream_stop){.by_backend = chosen, .done = job->first};
+            *stop = (gf_stream_stop){.by_backend = chosen};
         return status;
     }
-    const gf_cut *geometry = &stream.geometry;
+    const gf_cut *cut = &stream.cut;
     const uint64_t strips_before = report->strips;
-    stream.strips = gf_count_strips(geometry);
-    report->rows_per_strip = geometry->out_rows;
-    report->strips += stream.strips;
+    report->rows_per_strip = cut->height;
+    report->strips += cut->strips;
     /* A single strip has nothing to overlap with: the reader thread would only cost its start. */
-    const bool unthreaded = job->unthreaded || stream.strips == 1;
+    const bool unthreaded = job->unthreaded || cut->strips == 1;
     pthread_mutex_init(&stream.lock, NULL);
     pthread_cond_init(&stream.changed, NULL);
     (unthreaded ? stream_run_unthreaded : stream_run_threads)(&stream);
-    if (stream.status && stream.announced != 0)
+    if (stream.status && stream.announced)
         gf_inputs_cancel(inputs);
-    if (!stream.status && job->plan->filter->measure)
-        stream_finish_state(&stream);
+    if (!stream.status)
+        stream_finish_states(&stream);
     pthread_cond_destroy(&stream.changed);
     pthread_mutex_destroy(&stream.lock);
     status = stream.status;
-    const uint64_t done = geometry->first + stream.released * geometry->out_rows;
+    const uint32_t last = cut->nodes->count;
+    const uint64_t done = gf_cut_rows(cut, last, stream.released).first;
     if (status && stop)
         *stop = (gf_stream_stop){.by_backend = stream.by_backend,
                                  .begun = true,
-                                 .done = gf_min(done, gf_cut_output(geometry).end),
+                                 .done = done > cut->edge[last].start ? done : 0,
                                  .device_error = stream.device_error};
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
@@ -277,7 +325,8 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
         job->on.backend->busy(stream.run, report->busy);
     if (job->consumer->end)
         job->consumer->end(job->consumer);
-    job->on.backend->end(stream.run, stream.slots);
+    job->on.backend->end(stream.run);
     free(stream.slots);
+    free(stream.outs);
     return status;
 }

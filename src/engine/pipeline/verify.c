@@ -92,22 +92,28 @@ static void verify_end(gf_consumer *consumer) {
     free(verifier->part);
 }
 
-static gf_status verify_begin(gf_consumer *consumer, const gf_cut *job, gf_error *error) {
+static const gf_plan *verify_plan(const gf_verifier *verifier) {
+    return verifier->cut.nodes->node[0].plan;
+}
+
+static gf_status verify_begin(gf_consumer *consumer, const gf_cut *cut, gf_error *error) {
     gf_verifier *verifier = (gf_verifier *)consumer;
-    const gf_plan *plan = job->plan;
+    const gf_plan *plan = cut->nodes->node[0].plan;
+    const gf_edge_cut *to = &cut->edge[1];
     const size_t state_bytes = gf_align((size_t)plan->state_bytes);
+    const size_t rows_bytes = (size_t)to->max_rows * (to->stride + plan->record);
     uint32_t parts = consumer->golden_parts;
     if (plan->has_payload) {
-        parts = gf_payload_pieces(job, parts);
-        verifier->payloads.stride = gf_payload_stride(job, parts);
+        parts = gf_payload_pieces(cut, 0, parts);
+        verifier->payloads.stride = gf_payload_stride(cut, 0, parts);
         verifier->payloads.data = gf_aligned_alloc(parts, verifier->payloads.stride);
     }
-    verifier->job = *job;
+    verifier->cut = *cut;
     verifier->parts = parts;
-    verifier->rows = gf_aligned_alloc(1, gf_cut_out_bytes(job));
+    verifier->rows = gf_aligned_alloc(1, rows_bytes);
     verifier->state_bytes = state_bytes;
     verifier->states = gf_aligned_alloc(parts, state_bytes);
-    verifier->digests = calloc(job->slots, sizeof *verifier->digests);
+    verifier->digests = calloc(cut->slots, sizeof *verifier->digests);
     verifier->part = calloc(parts, sizeof *verifier->part);
     if (verifier->rows && verifier->states && verifier->digests && verifier->part &&
         (!plan->has_payload || verifier->payloads.data)) {
@@ -116,7 +122,7 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_cut *job, gf_error
     }
     verify_end(consumer);
     return gf_fail_memory(error, "golden",
-                          gf_cut_out_bytes(job) + parts * (state_bytes + verifier->payloads.stride),
+                          rows_bytes + parts * (state_bytes + verifier->payloads.stride),
                           "a strip for comparison");
 }
 
@@ -129,27 +135,28 @@ static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
 
 static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
     const gf_verifier *verifier = (const gf_verifier *)consumer;
-    verifier->digests[slot->index] = verify_digest_input(verifier->job.plan, slot);
+    verifier->digests[slot->index] = verify_digest_input(verify_plan(verifier), slot);
 }
 
 static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     (void)thread;
     const gf_verifier *verifier = context;
-    const gf_cut *job = &verifier->job;
+    const gf_plan *plan = verify_plan(verifier);
+    const gf_edge_cut *to = &verifier->cut.edge[1];
     struct gf_verify_part *part = &verifier->part[task];
-    const gf_strip actual = gf_slot_strip(job->plan, verifier->slot);
+    const gf_strip actual = gf_slot_strip(plan, verifier->slot->in, &verifier->slot->out[0]);
     gf_strip golden = actual; /* with golden's buffers as output */
     golden.out.data = verifier->rows;
-    golden.out.stride = job->out_stride;
-    golden.records = verifier->rows + job->out_rows * job->out_stride;
+    golden.out.stride = to->stride;
+    golden.records = verifier->rows + to->max_rows * to->stride;
     golden.state = verifier->states + task * verifier->state_bytes;
-    if (job->plan->has_payload)
+    if (plan->has_payload)
         golden.payload = verifier->payloads.data + task * verifier->payloads.stride;
-    golden = gf_strip_part(job->plan, &golden, task, verifier->part_count);
+    golden = gf_strip_part(plan, &golden, task, verifier->part_count);
     part->where[0] = 0;
     part->error.status = GF_OK;
-    if (!job->plan->filter->golden(job->plan, &golden, &part->error))
-        verify_rows(job->plan, &golden, &actual, part->where);
+    if (!plan->filter->golden(plan, &golden, &part->error))
+        verify_rows(plan, &golden, &actual, part->where);
 }
 
 /* Fail with the difference, and advise the user which component to test. */
@@ -166,7 +173,7 @@ static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_
 
 static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
     gf_verifier *verifier = (gf_verifier *)consumer;
-    const gf_plan *plan = verifier->job.plan;
+    const gf_plan *plan = verify_plan(verifier);
     char where[VERIFY_TEXT];
     if (verify_digest_input(plan, slot) != verifier->digests[slot->index]) {
         snprintf(where, sizeof where,
@@ -174,8 +181,11 @@ static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_err
                  slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows - 1);
         return verify_fail(verifier, where, error);
     }
+    const gf_node_rows *out = &slot->out[0];
+    if (out->rows.rows == 0)
+        return verifier->next->strip(verifier->next, slot, error);
     verifier->slot = slot;
-    verifier->part_count = (uint32_t)gf_min(slot->out.rows, verifier->parts);
+    verifier->part_count = (uint32_t)gf_min(out->rows.rows, verifier->parts);
     gf_work work = {.run = verify_run_part, .context = verifier, .count = verifier->part_count};
     gf_pool_run(verifier->pool, &work);
     for (uint32_t i = 0; i < verifier->part_count; i++) {
@@ -185,18 +195,19 @@ static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_err
         if (part->where[0])
             return verify_fail(verifier, part->where, error);
     }
-    const gf_payloads actual = {slot->payload_buffer, slot->payload_stride, slot->payload_pieces};
+    const gf_payloads actual = {out->payloads, out->payload_stride, out->payload_pieces};
     verifier->payloads.count = verifier->part_count;
     if (plan->has_payload &&
-        plan->filter->payload->differ(plan, slot->out.rows, &verifier->payloads, &actual, where,
+        plan->filter->payload->differ(plan, out->rows.rows, &verifier->payloads, &actual, where,
                                       sizeof where))
         return verify_fail(verifier, where, error);
     return verifier->next->strip(verifier->next, slot, error);
 }
 
-static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error *error) {
+static gf_status verify_state(gf_consumer *consumer, uint32_t node, const void *state,
+                              gf_error *error) {
     const gf_verifier *verifier = (const gf_verifier *)consumer;
-    const gf_plan *plan = verifier->job.plan;
+    const gf_plan *plan = verify_plan(verifier);
     unsigned char *golden = verifier->states;
     char where[VERIFY_TEXT];
     for (uint32_t i = 1; i < verifier->parts && plan->state_bytes; i++)
@@ -205,11 +216,11 @@ static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error
         verify_describe_word("the image", golden, state, where);
         return verify_fail(verifier, where, error);
     }
-    return verifier->next->state(verifier->next, state, error);
+    return verifier->next->state(verifier->next, node, state, error);
 }
 
 gf_consumer *gf_verifier_consumer(gf_verifier *verifier) {
-    const gf_plan *plan = verifier->stream->plan;
+    const gf_plan *plan = verifier->stream->nodes->node[0].plan;
     /* An ordered state requires one part. */
     const uint32_t parts = plan->ordered ? 1 : verifier->threads;
     verifier->base = (gf_consumer){.golden_parts = parts,

@@ -93,9 +93,10 @@ static gf_plan *tall_plan(gf_engine *engine, const gf_chain *chain, const gf_for
         return NULL;
     gf_started on;
     char reason[GF_REASON_BYTES];
+    const gf_node node = {.plan = plan};
     if (gf_rows_independent(plan) && (chain->out || !plan->out.width) &&
         !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &on, reason, NULL) &&
-        !on.backend->request(on.state, plan).whole_image)
+        !on.backend->request(on.state, &(gf_nodes){&node, 1, 0}).whole_image)
         return plan;
     gf_plan_free(plan);
     return NULL;

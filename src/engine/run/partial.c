@@ -313,18 +313,20 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
     gf_delivery delivery = {
         .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
     gf_pass pass = gf_task_pass(task, &delivery);
-    pass.job.first = range->first;
-    pass.job.end = range->end;
+    const gf_plan *plan = task->plan;
+    const gf_nodes nodes = {&pass.node, 1, 0};
+    const gf_range needs = gf_map_needs(plan, (gf_range){range->first, range->end});
+    pass.job.source = (gf_range){gf_cut_position(&nodes, 1, range->first),
+                                 gf_cut_position(&nodes, 1, range->end)};
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
-    task->watch.first = range->first;
-    task->watch.rows = gf_map_scale(task->plan, range->end - range->first);
+    task->watch.first = needs.first;
+    task->watch.rows = needs.end - needs.first;
     task->watch.passes = 1;
-    gf_inputs_seek(&task->inputs,
-                   gf_map_needs(task->plan, (gf_range){range->first, range->end}).first);
+    gf_inputs_seek(&task->inputs, needs.first);
     if (task->inputs.left_out) { /* rows that neighbours read, too, are counted once */
-        task->inputs.left_out->first = range->first;
-        task->inputs.left_out->end = range->end;
+        task->inputs.left_out->first = gf_min(pass.job.source.first, plan->in.height);
+        task->inputs.left_out->end = gf_min(pass.job.source.end, plan->in.height);
     }
     gf_status status = gf_pass_run(&pass, error);
     if (!status && task->sink)

@@ -154,7 +154,8 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
     gf_delivery_init(delivery);
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
-                     .job = {.plan = delivery->plan, .sink = delivery->sink},
+                     .node = {.plan = delivery->plan},
+                     .job = {.sink = delivery->sink},
                      .consumer = &delivery->base,
                      .images = task->images,
                      .memory = task->memory,

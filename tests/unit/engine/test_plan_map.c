@@ -1,10 +1,11 @@
 /* Row maps: filters that read other rows than the one they compute, through the stream. Three
  * small filters, box, median and resize, have golden functions only; resize is two nodes, one along
- * rows and one with a table of rows. Any division into strips, slots, threads and ranges of rows
- * produces the rows of the whole image, also in chains of them. */
+ * rows and one with a table of rows. Chains of them, with branches, run in one stream. Any division
+ * into strips, slots, threads and ranges of rows produces the rows of the whole images. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/error.h"
 #include "core/filter.h"
 #include "engine/pipeline/pipeline.h"
 #include "io/stream/stream.h"
@@ -178,24 +179,30 @@ TEST(maps_agree) {
         gf_plan *plan = plan_random(round % FILTERS, format_random(&random), &random);
         const uint64_t height = gf_plan_rows(plan), in = plan->in.height;
         const gf_range out = {test_below(&random, height), height};
-        const uint64_t piece = 1 + test_below(&random, height);
+        uint64_t end = gf_map_needs(plan, (gf_range){out.first, out.first + 1}).first;
         const gf_range none = gf_map_needs(plan, (gf_range){out.first, out.first});
-        uint64_t span = 0, end = gf_map_needs(plan, (gf_range){out.first, out.first + 1}).first;
         assert_int_equal(none.first, none.end);
         for (uint64_t y = out.first, next; y < out.end; y = next) {
-            next = y + piece < out.end ? y + piece : out.end;
+            next = y + 1 + test_below(&random, out.end - y);
             const gf_range all = gf_map_needs(plan, (gf_range){y, next});
             const gf_range a = gf_map_needs(plan, (gf_range){y, y + 1});
             const gf_range b = gf_map_needs(plan, (gf_range){next - 1, next});
             assert_true(a.first == all.first && b.end == all.end);
             assert_true(all.first <= end && all.end >= end); /* no row is left out */
             end = all.end;
-            span = all.end - all.first > span ? all.end - all.first : span;
         }
         assert_int_equal(end, in);
-        const uint64_t bound = gf_map_span(plan, out, piece);
-        assert_true(plan->rows ? bound == span : bound >= span);
-        assert_true(bound <= in);
+        /* Rows are ready if those that they need are there, and at last all of them are. */
+        for (uint64_t n = 0; n < in; n++) {
+            const uint64_t ready = gf_map_ready(plan, n);
+            assert_true(ready == 0 || gf_map_needs(plan, (gf_range){0, ready}).end <= n);
+            assert_true(gf_map_needs(plan, (gf_range){ready, ready + 1}).end > n);
+        }
+        for (uint64_t y = 0; y <= height; y++) {
+            const uint64_t due = gf_map_due(plan, y);
+            assert_true(gf_map_ready(plan, due) >= y);
+            assert_true(due == 0 || gf_map_ready(plan, due - 1) < y);
+        }
         gf_plan_free(plan);
     }
 }
@@ -234,9 +241,9 @@ TEST(maps_are_tight) {
 
 static gf_strip_request requested;
 
-static gf_strip_request request(const void *state, const gf_plan *plan) {
+static gf_strip_request request(const void *state, const gf_nodes *nodes) {
     (void)state;
-    (void)plan;
+    (void)nodes;
     return requested;
 }
 
@@ -247,85 +254,133 @@ static gf_backend any_backend(void) {
     return backend;
 }
 
-/* Stream rows of an image into `out`, with strips and slots of any number. */
-static void stream_rows(const gf_plan *plan, void *state, const unsigned char *pixels,
-                        gf_range rows, unsigned char *out, test_random *random) {
+enum { MAX_NODES = 6 };
+
+/* Consumer that stores the rows of all written edges. */
+typedef struct collector {
+    gf_consumer base;
+    gf_cut cut;
+    unsigned char *out[MAX_NODES + 1]; /* image of each written edge */
+    uint64_t next[MAX_NODES + 1];      /* row to receive */
+} collector;
+
+static gf_status collector_begin(gf_consumer *consumer, const gf_cut *cut, gf_error *error) {
+    (void)error;
+    ((collector *)consumer)->cut = *cut;
+    return GF_OK;
+}
+
+static gf_status collector_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+    collector *all = (collector *)consumer;
+    for (uint32_t e = 1; e <= all->cut.nodes->count; e++) {
+        const gf_rows *rows = &slot->out[e - 1].rows;
+        const size_t bytes = gf_row_bytes(&all->cut.nodes->node[e - 1].plan->out);
+        const uint64_t end = rows->y0 + rows->rows;
+        if (!all->out[e])
+            continue;
+        for (uint64_t y = gf_max(rows->y0, all->cut.edge[e].deliver); y < end; y++) {
+            if (y != all->next[e])
+                return gf_fail(error, GF_FAILED, "edge %u: row %" PRIu64 ", expected %" PRIu64, e,
+                               y, all->next[e]);
+            memcpy(all->out[e] + y * bytes, gf_row(rows, y), bytes);
+            all->next[e]++;
+        }
+    }
+    return GF_OK;
+}
+
+/* Stream a range of positions into the images of a collector, with strips and slots of any number.
+ */
+static void stream_range(collector *to, const gf_nodes *nodes, void *state,
+                         const unsigned char *pixels, gf_range source, test_random *random) {
     const gf_backend backend = any_backend();
-    const gf_pixels in = {pixels, gf_row_bytes(&plan->in)};
-    gf_format part = plan->out;
-    part.height = rows.end - rows.first;
-    const gf_out_pixels to = {out + rows.first * gf_row_bytes(&part), gf_row_bytes(&part)};
+    const gf_format *format = &nodes->node[0].plan->in;
+    const gf_pixels in = {pixels, gf_row_bytes(format)};
+    gf_cut cut = {.nodes = nodes, .source = source};
     gf_inputs inputs;
-    gf_sink *sink = NULL;
     gf_report report = {0};
-    requested = (gf_strip_request){.bytes = 1 + test_below(random, 200),
+    requested = (gf_strip_request){.bytes = 1 + test_below(random, 400),
                                    .halos = (uint32_t)test_below(random, 9),
                                    .max = test_below(random, 1u << 14),
                                    .slots = 1 + (uint32_t)test_below(random, 7),
+                                   .in_memory = test_below(random, 2),
                                    .fits_source = test_below(random, 2),
                                    .pieces = 1,
                                    .golden_parts = (uint32_t)test_below(random, 4)};
-    assert_ok(
-        gf_inputs_open_memory(&inputs, 1, &plan->in, 1, (const gf_pixels *const[]){&in}, NULL));
-    gf_inputs_seek(&inputs, gf_map_needs(plan, rows).first);
-    assert_ok(gf_memory_sink(&part, 1, &to, &sink, NULL));
-    gf_delivery delivery = {.plan = plan, .sink = sink, .report = &report};
-    gf_delivery_init(&delivery);
+    gf_cut_set(&cut, 1, 1);
+    assert_ok(gf_inputs_open_memory(&inputs, 1, format, 1, (const gf_pixels *const[]){&in}, NULL));
+    gf_inputs_seek(&inputs, cut.edge[0].start);
     const gf_stream_job job = {
         .name = "test",
-        .plan = plan,
+        .nodes = nodes,
         .on = {&backend, state},
-        .consumer = &delivery.base,
-        .first = rows.first,
-        .end = rows.end == gf_plan_rows(plan) && test_below(random, 2) ? 0 : rows.end,
+        .consumer = &to->base,
+        .source = source,
         .rows_per_strip = test_below(random, 2) ? 1 + test_below(random, 20) : 0,
         .rows_together = test_below(random, 2) ? test_below(random, 20) : 0,
         .groups = 2,
         .max_memory = 1u << 20,
+        .in = {{test_below(random, 2) ? (unsigned char *)(uintptr_t)pixels : NULL, in.stride, 0,
+                format->height}},
         .unthreaded = test_below(random, 4) == 0};
     assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &why));
-    assert_int_equal(delivery.next, rows.end);
-    sink->ops->close(sink);
     gf_inputs_close(&inputs);
 }
 
-/* Run a node on a whole image, in ranges of rows. */
-static unsigned char *stream_node(const gf_plan *plan, void *state, const unsigned char *pixels,
-                                  test_random *random) {
-    const uint64_t height = gf_plan_rows(plan);
-    unsigned char *out = test_alloc(gf_row_bytes(&plan->out) * (size_t)height);
-    for (uint64_t first = 0, end; first < height; first = end) {
-        end = test_below(random, 2) ? height : first + 1 + test_below(random, height - first);
-        stream_rows(plan, state, pixels, (gf_range){first, end}, out, random);
+/* Run random nodes on the whole image, each with golden, then all together in one stream. */
+static void check_chain(void *state, uint32_t threads, int chain, test_random *random) {
+    gf_node node[MAX_NODES];
+    gf_nodes nodes = {.node = node, .count = 1 + (uint32_t)test_below(random, MAX_NODES)};
+    unsigned char *want[MAX_NODES + 1];
+    collector to = {.base = {.begin = collector_begin, .strip = collector_strip}};
+    uint64_t last = 0, read = 0; /* bit e: a node reads edge e */
+    const gf_format format = format_random(random);
+    want[0] = pixels_random(&format, random);
+    for (uint32_t i = 0; i < nodes.count; i++) {
+        const uint32_t from = test_below(random, 4) ? i : (uint32_t)test_below(random, i + 1);
+        gf_plan *plan = plan_random((int)test_below(random, FILTERS),
+                                    from ? node[from - 1].plan->out : format, random);
+        want[i + 1] = compute(plan, want[from], (gf_range){0, plan->out.height});
+        node[i] = (gf_node){plan, from};
+        read |= UINT64_C(1) << from;
     }
-    return out;
+    for (uint32_t e = 1; e <= nodes.count; e++) {
+        const gf_format *out = &node[e - 1].plan->out;
+        last = gf_max(last, gf_cut_position(&nodes, e, out->height));
+        if ((read >> e & 1) && test_below(random, 3))
+            continue;
+        nodes.written |= UINT64_C(1) << e;
+        to.out[e] = test_alloc(gf_row_bytes(out) * (size_t)out->height);
+    }
+    for (gf_range source = {0, 0}; source.first < last; source.first = source.end) {
+        const uint64_t rest = last - source.first;
+        source.end = test_below(random, 2) ? last : source.first + 1 + test_below(random, rest);
+        stream_range(&to, &nodes, state, want[0], source, random);
+    }
+    for (uint32_t e = 1; e <= nodes.count; e++) {
+        const gf_plan *plan = node[e - 1].plan;
+        const size_t bytes = gf_row_bytes(&plan->out) * (size_t)plan->out.height;
+        if (to.out[e] && (to.next[e] != plan->out.height || memcmp(want[e], to.out[e], bytes) != 0))
+            fail_msg("chain %d with %u threads, node %u, %s: differs, %" PRIu64 " of %" PRIu64
+                     " rows",
+                     chain, threads, e, plan->filter->info.name, to.next[e], plan->out.height);
+    }
+    for (uint32_t e = 0; e <= nodes.count; e++) {
+        free(want[e]);
+        free(to.out[e]);
+        if (e)
+            gf_plan_free((gf_plan *)(uintptr_t)node[e - 1].plan);
+    }
 }
 
-/* Random chains of nodes, one after the other. */
-TEST(strips_equal_the_whole_image) {
+TEST(strips_of_chains_equal_whole_images) {
     test_random random = test_seeded(3);
     for (uint32_t threads = 1; threads <= 3; threads++) {
         const gf_engine_options options = {.threads = threads, .unthreaded = threads == 1};
         void *cpu;
         assert_ok(gf_backend_cpu.open(&options, &cpu, NULL));
-        for (int chain = 0; chain < 150; chain++) {
-            gf_format format = format_random(&random);
-            unsigned char *pixels = pixels_random(&format, &random);
-            for (uint64_t nodes = 1 + test_below(&random, 5); nodes > 0; nodes--) {
-                gf_plan *plan = plan_random((int)test_below(&random, FILTERS), format, &random);
-                format = plan->out;
-                const size_t bytes = gf_row_bytes(&format) * (size_t)format.height;
-                unsigned char *want = compute(plan, pixels, (gf_range){0, format.height});
-                AUTO(free) unsigned char *got = stream_node(plan, cpu, pixels, &random);
-                if (memcmp(want, got, bytes) != 0)
-                    fail_msg("%s: chain %d with %u threads differs", plan->filter->info.name, chain,
-                             threads);
-                free(pixels);
-                pixels = want;
-                gf_plan_free(plan);
-            }
-            free(pixels);
-        }
+        for (int chain = 0; chain < 300; chain++)
+            check_chain(cpu, threads, chain, &random);
         gf_backend_cpu.close(cpu);
     }
 }

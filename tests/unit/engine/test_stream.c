@@ -19,7 +19,8 @@ typedef struct outcome {
 
 /* Identity, so that the sink can identify rows. */
 static const char plain[] = "stages=enhance gain=1";
-static const char with_halo[] = "axis=y"; /* 3 rows on each side */
+enum { HALO = 3 };
+static const char with_halo[] = "axis=y"; /* HALO rows on each side */
 
 static outcome stream_by(bool unthreaded, counting_source source, const char *text, uint64_t height,
                          uint64_t rows_per_strip, uint64_t sink_fails, uint64_t max_memory) {
@@ -42,8 +43,10 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     gf_delivery delivery = {
         .plan = plan, .measure = filter->measure, .sink = &sink.base, .report = &result.report};
     gf_delivery_init(&delivery);
+    const gf_node node = {.plan = plan};
+    const gf_nodes nodes = {&node, 1, 2};
     gf_stream_job job = {.name = "test",
-                         .plan = plan,
+                         .nodes = &nodes,
                          .on = {&gf_backend_cpu, state},
                          .consumer = &delivery.base,
                          .rows_per_strip = rows_per_strip,
@@ -81,7 +84,9 @@ TEST(every_row_once_in_order) {
         if (strips[i]) {
             uint64_t rows = strips[i] < 100 ? strips[i] : 100;
             assert_int_equal(result.report.rows_per_strip, rows);
-            assert_int_equal(result.report.strips, (100 + rows - 1) / rows);
+            /* The last rows of a halo are due in further strips. */
+            const uint64_t due = rows < 100 && i % 2 == 0 ? 100 + HALO : 100;
+            assert_int_equal(result.report.strips, (due + rows - 1) / rows);
         }
     }
 }
@@ -157,8 +162,10 @@ TEST(two_inputs_are_read_together) {
             gf_delivery delivery = {
                 .plan = plan, .measure = filter->measure, .data = data, .report = &report};
             gf_delivery_init(&delivery);
+            const gf_node node = {.plan = plan};
+            const gf_nodes nodes = {&node, 1, 0};
             const gf_stream_job job = {.name = "test",
-                                       .plan = plan,
+                                       .nodes = &nodes,
                                        .on = {&gf_backend_cpu, cpu},
                                        .consumer = &delivery.base,
                                        .rows_per_strip = rows,
@@ -212,7 +219,8 @@ TEST(unthreaded_alternates) {
         assert_int_equal(result.written, 40);
         result = stream_by(true, fails_at_end, text, 40, rows, NEVER, 1 << 30);
         assert_non_null(strstr(result.error.message, "source: the end"));
-        assert_int_equal(result.written, (result.report.strips - 1) * result.report.rows_per_strip);
+        const uint64_t due = (result.report.strips - 1) * result.report.rows_per_strip;
+        assert_int_equal(result.written, i % 2 || due == 0 ? due : due - HALO);
         for (uint64_t at = 0; at < 40; at++) {
             const counting_source fails = {.fail_at = at};
             result = stream_by(true, fails, text, 40, rows, NEVER, 1 << 30);

@@ -12,60 +12,99 @@
  * when the reader may be far ahead. */
 typedef struct checker {
     gf_strip_request request;
-    gf_cut job;
-    unsigned char *buffer;
-    long pause; /* nanoseconds per strip */
+    gf_cut cut;
+    const gf_plan *plan;
+    unsigned char *memory, *out; /* rings of the source; rows of all slots */
+    long pause;                  /* nanoseconds per strip */
 } checker;
 
 /* Check the rows of a strip. Failures are returned: a cmocka failure works only in the thread that
  * runs the test. */
-static gf_status check_rows(const gf_slot *slot, const gf_cut *job, const char *when,
+static gf_status check_rows(const gf_slot *slot, const checker *all, const char *when,
                             gf_error *error) {
     const gf_rows *in = &slot->in[0];
-    const gf_range needs =
-        gf_map_needs(job->plan, (gf_range){slot->out.y0, slot->out.y0 + slot->out.rows});
-    if (in->y0 != needs.first || in->y0 + in->rows != needs.end)
+    const gf_range out = gf_cut_rows(&all->cut, 1, slot->strip);
+    const gf_range needs = gf_map_needs(all->plan, out);
+    if (out.first < out.end && (in->y0 > needs.first || in->y0 + in->rows < needs.end))
         return gf_fail(error, GF_FAILED, "%s: rows %" PRIu64 "+%" PRIu64 " for %" PRIu64, when,
-                       in->y0, in->rows, slot->out.y0);
-    for (uint64_t y = needs.first; y < needs.end; y++)
-        for (size_t x = 0; x < gf_row_bytes(&job->plan->in); x++)
+                       in->y0, in->rows, out.first);
+    for (uint64_t y = in->y0; y < in->y0 + in->rows; y++)
+        for (size_t x = 0; x < gf_row_bytes(&all->plan->in); x++)
             if (gf_row(in, y)[x] != (y & 0xff))
                 return gf_fail(error, GF_FAILED,
                                "%s: row %" PRIu64 " of the strip from %" PRIu64 " holds %u", when,
-                               y, slot->out.y0, gf_row(in, y)[x]);
+                               y, out.first, gf_row(in, y)[x]);
     return GF_OK;
 }
 
-static gf_strip_request checker_request(const void *state, const gf_plan *plan) {
+static gf_strip_request checker_request(const void *state, const gf_nodes *nodes) {
     return ((const checker *)state)->request;
 }
 
-static gf_status checker_begin(void *state, const gf_cut *job, gf_slot *slots, void **run,
-                               gf_error *error) {
+static gf_status checker_begin(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
+                               void **run, gf_error *error) {
     checker *all = state;
-    all->job = *job;
+    const gf_edge_cut *to = &cut->edge[1];
+    all->cut = *cut;
+    all->plan = cut->nodes->node[0].plan;
+    *ring = all->memory = malloc((size_t)cut->edge[0].ring_rows * cut->edge[0].stride);
+    all->out = malloc((size_t)cut->slots * to->max_rows * to->stride);
+    for (uint32_t i = 0; i < cut->slots; i++)
+        slots[i].out->rows = (gf_rows){.data = all->out + i * to->max_rows * to->stride};
     *run = all;
-    return gf_slots_alloc(job, 0, slots, error);
+    return GF_OK;
 }
 
 static gf_status checker_submit(void *run, gf_slot *slot, gf_error *error) {
-    return check_rows(slot, &((const checker *)run)->job, "submitted", error);
+    return check_rows(slot, run, "submitted", error);
 }
 
 static gf_status checker_wait(void *run, gf_slot *slot, gf_error *error) {
     const checker *all = run;
+    const gf_range out = gf_cut_rows(&all->cut, 1, slot->strip);
+    gf_rows *rows = &slot->out->rows;
     nanosleep(&(struct timespec){.tv_nsec = all->pause}, NULL);
-    const gf_status status = check_rows(slot, &all->job, "done", error);
-    for (uint64_t i = 0; i < slot->out.rows; i++)
-        memset(slot->out.data + i * slot->out.stride, (int)((slot->out.y0 + i) & 0xff),
-               gf_row_bytes(&all->job.plan->out));
+    const gf_status status = check_rows(slot, all, "done", error);
+    *rows = (gf_rows){rows->data, all->cut.edge[1].stride, out.first, out.end - out.first};
+    for (uint64_t y = out.first; y < out.end; y++)
+        memset(gf_row(rows, y), (int)(y & 0xff), gf_row_bytes(&all->plan->out));
     return status;
 }
 
 static void checker_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {}
 
-static void checker_end(void *run, gf_slot *slots) {
-    gf_slots_free(slots, ((const checker *)run)->job.slots);
+static void checker_end(void *run) {
+    const checker *all = run;
+    free(all->memory);
+    free(all->out);
+}
+
+/* A source that writes announced rows at once, ahead of read. */
+typedef struct eager_source {
+    counting_source counting;
+    uint64_t ahead;                     /* rows announced */
+    unsigned char *to[GF_SOURCE_AHEAD]; /* of announcements */
+    uint64_t announced, read;
+} eager_source;
+
+static gf_status eager_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                                gf_error *error) {
+    eager_source *source = (eager_source *)base;
+    if (source->announced - source->read >= GF_SOURCE_AHEAD)
+        return gf_fail(error, GF_FAILED, "too many announcements");
+    source->to[source->announced++ % GF_SOURCE_AHEAD] = dst;
+    for (uint64_t i = 0; i < rows; i++)
+        memset((unsigned char *)dst + i * stride, (int)(source->ahead++ & 0xff),
+               gf_row_bytes(&base->format));
+    return GF_OK;
+}
+
+static gf_status eager_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                            gf_error *error) {
+    eager_source *source = (eager_source *)base;
+    if (source->announced && source->to[source->read++ % GF_SOURCE_AHEAD] != dst)
+        return gf_fail(error, GF_FAILED, "read has other memory than announced");
+    return read_rows(base, dst, stride, rows, error);
 }
 
 /* Rows stay valid and unchanged for strips of any height and rings of any length, including rings
@@ -78,6 +117,8 @@ TEST(strips_stay_intact) {
                                        .wait = checker_wait,
                                        .busy = checker_busy,
                                        .end = checker_end};
+    static const gf_source_ops eager_ops = {
+        .read = eager_read, .finish = finish_source, .announce = eager_announce};
     const gf_filter *filter = gf_filter_find("smooth");
     test_random random = {7};
     for (int i = 0; i < 400; i++) {
@@ -99,21 +140,25 @@ TEST(strips_stay_intact) {
             plan.before = plan.after = 0;
             plan.rows = rows;
         }
+        const gf_node node = {.plan = &plan};
+        const gf_nodes nodes = {&node, 1, 2};
         checker all = {.request = {.bytes = 64,
                                    .halos = (uint32_t)test_below(&random, 9),
                                    .max = test_below(&random, 1u << 16),
                                    .slots = 1 + (uint32_t)test_below(&random, 9)},
                        .pause = test_below(&random, 2) ? 20000 : 0};
-        counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
-                                  .fail_at = NEVER};
+        const gf_source_ops *ops = test_below(&random, 2) ? &source_ops : &eager_ops;
+        eager_source source = {.counting = {.base = {.ops = ops, .format = plan.in},
+                                            .pause = test_below(&random, 2) ? 50000 : 0,
+                                            .fail_at = NEVER}};
         counting_sink sink = {
             .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .checks_rows = true};
-        gf_inputs inputs = {.count = 1, .sources = {&source.base}};
+        gf_inputs inputs = {.count = 1, .sources = {&source.counting.base}};
         gf_report report = {0};
         gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
         gf_delivery_init(&delivery);
         gf_stream_job job = {.name = "test",
-                             .plan = &plan,
+                             .nodes = &nodes,
                              .on = {&backend, &all},
                              .consumer = &delivery.base,
                              .rows_per_strip =
@@ -121,7 +166,7 @@ TEST(strips_stay_intact) {
                              .max_memory = 1u << 20,
                              .unthreaded = test_below(&random, 8) == 0};
         assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &why));
-        assert_int_equal(source.next, plan.in.height);
+        assert_int_equal(source.counting.next, plan.in.height);
         assert_int_equal(sink.next, plan.out.height);
     }
 }
@@ -150,6 +195,8 @@ TEST(damaged_files_are_reported_before_devices) {
         gf_plan plan = {
             .filter = gf_filter_find("smooth"), .in = {5, 9, 1, GF_U8, false}, .inputs = 1};
         plan.out = plan.in;
+        const gf_node node = {.plan = &plan};
+        const gf_nodes nodes = {&node, 1, 2};
         checker all = {.request = {.slots = 3}, .pause = cases[i].pause};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
                                   .fail_at = cases[i].fail_at,
@@ -160,7 +207,7 @@ TEST(damaged_files_are_reported_before_devices) {
         gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
         gf_delivery_init(&delivery);
         const gf_stream_job job = {.name = "test",
-                                   .plan = &plan,
+                                   .nodes = &nodes,
                                    .on = {&backend, &all},
                                    .consumer = &delivery.base,
                                    .rows_per_strip = 3,
