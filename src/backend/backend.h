@@ -36,7 +36,7 @@ typedef struct gf_edge_cut {
     uint64_t deliver;   /* first row for the consumer */
     uint64_t end;       /* of the rows that are computed, and delivered */
     uint64_t max_rows;  /* most new rows of a strip */
-    uint64_t keep;      /* most rows before them that nodes read again */
+    uint64_t keep;      /* most rows before them that nodes read again, or with `apart` compute */
     uint64_t ring_rows; /* rows of the ring */
     size_t stride;      /* of its rows in bytes, a multiple of GF_ROW_ALIGN; 0: no image */
 } gf_edge_cut;
@@ -48,6 +48,7 @@ typedef struct gf_edge_cut {
 typedef struct gf_cut {
     const gf_nodes *nodes;
     gf_range source; /* positions between which rows become due; end 0: to the last */
+    bool apart; /* strips share rows of the source only, and compute those of other edges again */
     uint64_t height; /* positions per strip */
     uint64_t strips;
     uint32_t slots;
@@ -75,6 +76,10 @@ uint64_t gf_cut_position(const gf_nodes *nodes, uint32_t edge, uint64_t end);
 gf_range gf_cut_rows(const gf_cut *cut, uint32_t edge, uint64_t k);
 /* Return the rows of an edge that strip k has: the new ones, and those before that nodes need. */
 gf_range gf_cut_needs(const gf_cut *cut, uint32_t edge, uint64_t k);
+/* Store the rows of all edges that strip k needs for the rows that it delivers: new rows of written
+ * edges and of nodes that measure. Rows of the source that others of these rows need, too, are
+ * among those of gf_cut_needs. */
+void gf_cut_alone(const gf_cut *cut, uint64_t k, gf_range rows[GF_MAX_EDGES]);
 
 /* ---- rings (cut.c) --------------------------------------------------------------------------- */
 

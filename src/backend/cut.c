@@ -41,9 +41,41 @@ gf_range gf_cut_rows(const gf_cut *cut, uint32_t edge, uint64_t k) {
     return (gf_range){cut_at(cut, edge, k), cut_at(cut, edge, k + 1)};
 }
 
+/* Return whether strips deliver rows of an edge, or measurements of them. */
+static bool cut_delivers(const gf_nodes *nodes, uint32_t edge) {
+    return edge && ((nodes->written >> edge & 1) || cut_plan(nodes, edge)->filter->measure);
+}
+
+void gf_cut_alone(const gf_cut *cut, uint64_t k, gf_range rows[GF_MAX_EDGES]) {
+    const gf_nodes *nodes = cut->nodes;
+    for (uint32_t e = 0; e <= nodes->count; e++)
+        rows[e] = cut_delivers(nodes, e) ? gf_cut_rows(cut, e, k) : (gf_range){0, 0};
+    for (uint32_t i = nodes->count; i-- > 0;) {
+        gf_range *from = &rows[nodes->node[i].from];
+        const gf_range needs = gf_map_needs(nodes->node[i].plan, rows[i + 1]);
+        if (from->first == from->end)
+            *from = needs;
+        else if (needs.first < needs.end)
+            *from = (gf_range){gf_min(from->first, needs.first), gf_max(from->end, needs.end)};
+    }
+}
+
+/* Return the first row of the source from which a row of an edge is computed. */
+static uint64_t cut_lowest(const gf_nodes *nodes, uint32_t edge, uint64_t row) {
+    return edge ? cut_lowest(nodes, nodes->node[edge - 1].from,
+                             gf_map_needs(cut_plan(nodes, edge), (gf_range){row, row + 1}).first)
+                : row;
+}
+
 gf_range gf_cut_needs(const gf_cut *cut, uint32_t edge, uint64_t k) {
     const gf_nodes *nodes = cut->nodes;
     gf_range rows = gf_cut_rows(cut, edge, k);
+    if (cut->apart && edge == 0) {
+        for (uint32_t e = 1; e <= nodes->count; e++)
+            if (cut_delivers(nodes, e) && cut_at(cut, e, k) < cut->edge[e].end)
+                rows.first = gf_min(rows.first, cut_lowest(nodes, e, cut_at(cut, e, k)));
+        return rows;
+    }
     for (uint32_t i = edge; i < nodes->count; i++)
         if (nodes->node[i].from == edge) {
             const uint64_t next = cut_at(cut, i + 1, k);
@@ -82,34 +114,54 @@ static void cut_set_ranges(gf_cut *cut) {
     }
 }
 
-/* Return whether the rows of an edge, or those that its readers need, are in a table. */
-static bool cut_has_table(const gf_nodes *nodes, uint32_t edge) {
+/* Return whether the rows of an edge, or those that its readers need, are in a table. through: also
+ * those that read it through other nodes. */
+static bool cut_has_table(const gf_nodes *nodes, uint32_t edge, bool through) {
+    uint64_t readers = UINT64_C(1) << edge; /* bit e: edge e is made from the edge */
     bool table = false;
     for (uint32_t i = edge; i < nodes->count; i++)
-        table = table || (nodes->node[i].from == edge && nodes->node[i].plan->rows);
+        if (readers >> nodes->node[i].from & 1) {
+            table = table || nodes->node[i].plan->rows;
+            readers |= through ? UINT64_C(1) << (i + 1) : 0;
+        }
     for (uint32_t e = edge; e; e = nodes->node[e - 1].from)
         table = table || cut_plan(nodes, e)->rows;
     return table;
+}
+
+/* Return the most rows that nodes, also through others if strips are apart, read of an edge for one
+ * row, without that row. There are no tables. */
+static uint64_t cut_halo(const gf_cut *cut, uint32_t edge) {
+    const gf_nodes *nodes = cut->nodes;
+    uint64_t most = 0;
+    for (uint32_t i = edge; i < nodes->count; i++)
+        if (nodes->node[i].from == edge)
+            most = gf_max(most, nodes->node[i].plan->before + nodes->node[i].plan->after +
+                                    (cut->apart ? cut_halo(cut, i + 1) : 0));
+    return most;
 }
 
 /* Set the most new and kept rows of the strips of an edge. */
 static void cut_set_most(gf_cut *cut, uint32_t edge) {
     const gf_nodes *nodes = cut->nodes;
     gf_edge_cut *of = &cut->edge[edge];
+    gf_range all[GF_MAX_EDGES];
     of->max_rows = of->keep = 0;
-    if (cut_has_table(nodes, edge)) {
-        for (uint64_t k = 0; k < cut->strips; k++) {
-            const gf_range rows = gf_cut_rows(cut, edge, k), needs = gf_cut_needs(cut, edge, k);
-            of->max_rows = gf_max(of->max_rows, rows.end - rows.first);
-            of->keep = gf_max(of->keep, rows.first - needs.first);
-        }
+    if (!cut_has_table(nodes, edge, cut->apart)) {
+        of->max_rows = gf_min(cut->height, of->end - of->start);
+        of->keep = cut->strips > 1 ? gf_min(cut_halo(cut, edge), of->end - of->start) : 0;
         return;
     }
-    of->max_rows = gf_min(cut->height, of->end - of->start);
-    for (uint32_t i = edge; i < nodes->count && cut->strips > 1; i++)
-        if (nodes->node[i].from == edge)
-            of->keep = gf_max(of->keep, nodes->node[i].plan->before + nodes->node[i].plan->after);
-    of->keep = gf_min(of->keep, of->end - of->start);
+    for (uint64_t k = 0; k < cut->strips; k++) {
+        const gf_range rows = gf_cut_rows(cut, edge, k), needs = gf_cut_needs(cut, edge, k);
+        uint64_t most = needs.end - needs.first;
+        if (cut->apart && edge) {
+            gf_cut_alone(cut, k, all);
+            most = all[edge].end - all[edge].first;
+        }
+        of->max_rows = gf_max(of->max_rows, rows.end - rows.first);
+        of->keep = gf_max(of->keep, most - gf_min(most, rows.end - rows.first));
+    }
 }
 
 void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots) {

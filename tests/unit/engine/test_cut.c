@@ -6,7 +6,8 @@
 /* A plan with a halo, or, with a table, of another height, whose rows overlap by the halo. */
 static gf_plan plan_of(gf_range table[8], uint64_t in, uint64_t out, uint64_t before,
                        uint64_t after) {
-    gf_plan plan = {.in = {1, in, 1, GF_U8, false}, .inputs = 1};
+    static const gf_filter filter = {.info = {.name = "test"}};
+    gf_plan plan = {.filter = &filter, .in = {1, in, 1, GF_U8, false}, .inputs = 1};
     plan.out = (gf_format){1, out, 1, GF_U8, false};
     if (in == out) {
         plan.before = before;
@@ -30,7 +31,23 @@ static void check_cut(const gf_cut *cut) {
         const gf_edge_cut *edge = &cut->edge[e];
         uint64_t next = edge->start;
         for (uint64_t k = 0; k < cut->strips; k++) {
-            const gf_range rows = gf_cut_rows(cut, e, k), has = gf_cut_needs(cut, e, k);
+            const gf_range rows = gf_cut_rows(cut, e, k);
+            gf_range has = gf_cut_needs(cut, e, k), alone[GF_MAX_EDGES];
+            gf_cut_alone(cut, k, alone);
+            if (cut->apart) {
+                const gf_range all = e ? alone[e] : has;
+                assert_true(all.end - all.first <= edge->keep + edge->max_rows);
+                for (uint32_t i = e; i < nodes->count; i++) {
+                    const gf_range needs = gf_map_needs(nodes->node[i].plan, alone[i + 1]);
+                    if (nodes->node[i].from == e && needs.first < needs.end)
+                        assert_true(needs.first >= all.first && needs.end <= all.end);
+                }
+                if (e && (nodes->written >> e & 1) && rows.first < rows.end)
+                    assert_true(alone[e].first <= rows.first && alone[e].end >= rows.end);
+                assert_true(rows.first == next);
+                next = rows.end;
+                continue;
+            }
             assert_int_equal(rows.first, next);
             assert_int_equal(has.end, rows.end);
             assert_true(rows.end - rows.first <= edge->max_rows);
@@ -65,14 +82,15 @@ TEST(strips_have_the_rows_that_nodes_read) {
         const gf_plan second =
             plan_of(tables[1], heights[in_a_row ? 1 : 0], heights[2], of[5], of[6]);
         const gf_node node[] = {{&first, 0}, {&second, in_a_row ? 1 : 0}};
-        const gf_nodes nodes = {node, 2, 6};
+        const gf_nodes nodes = {node, 2, n % 7 < 3 ? 4 : 6};
         uint64_t last = 0;
         for (uint32_t e = 0; e <= 2; e++)
             last = gf_max(last, gf_cut_position(&nodes, e, gf_edge_rows(&nodes, e)));
         for (uint64_t height = 1; height <= 4; height += 1 + height / 2) {
             const uint64_t middle = 1 + n % last;
-            gf_cut a = {.nodes = &nodes, .source = {0, middle}};
-            gf_cut b = {.nodes = &nodes, .source = {middle, last}};
+            const bool apart = n % 5 < 2;
+            gf_cut a = {.nodes = &nodes, .source = {0, middle}, .apart = apart};
+            gf_cut b = {.nodes = &nodes, .source = {middle, last}, .apart = apart};
             gf_cut_set(&a, height, 2);
             check_cut(&a);
             for (uint32_t e = 0; e <= 2; e++) {
