@@ -53,10 +53,10 @@ static void timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t
 
 // Buffers of a slot, on the device and on the host. All slots share one ring on the host.
 enum {
-    GF_CUDA_OUT,
+    GF_CUDA_OUT, // on the host only
     GF_CUDA_PAYLOAD,
     GF_CUDA_HOST_BUFFERS,
-    GF_CUDA_IN = GF_CUDA_HOST_BUFFERS,
+    GF_CUDA_EDGES = GF_CUDA_HOST_BUFFERS, // the source and the output of each node
     GF_CUDA_SCRATCH,
     GF_CUDA_DEVICE_BUFFERS
 };
@@ -139,38 +139,93 @@ static void cuda_describe(const void *state, char *text, size_t size) {
 }
 
 static gf_strip_request cuda_request(const void *state, const gf_nodes *nodes) {
-    const gf_plan *plan = nodes->node[0].plan;
-    const uint64_t image = plan->in.height * gf_row_bytes(&plan->in);
+    const gf_format *in = &nodes->node[0].plan->in;
+    const uint64_t image = in->height * gf_row_bytes(in);
     const uint32_t devices =
         static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.own.count);
+    bool has_payload = false, overlaps = false;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        has_payload = has_payload || nodes->node[i].plan->has_payload;
+        overlaps = overlaps || !gf_map_one_to_one(nodes->node[i].plan);
+    }
     gf_strip_request request = {};
-    request.bytes = plan->has_payload ? gf_strip_policy::payload_bytes
-                                      : std::clamp(image / 64, gf_strip_policy::bytes,
-                                                   gf_strip_policy::max_bytes);
+    request.bytes =
+        has_payload ? gf_strip_policy::payload_bytes
+                    : std::clamp(image / 64, gf_strip_policy::bytes, gf_strip_policy::max_bytes);
     // Pinning memory is slow: limit it by the size of the image.
     request.halos = 8;
     request.max = std::clamp(image / 16, gf_strip_policy::halo_bytes / 16,
                              gf_strip_policy::halo_bytes * devices);
     request.pieces = 1;
-    request.slots =
-        (gf_map_one_to_one(plan) ? gf_strip_policy::slots : gf_strip_policy::halo_slots) * devices;
+    request.apart = true;
+    request.slots = (overlaps ? gf_strip_policy::halo_slots : gf_strip_policy::slots) * devices;
     return request;
 }
 
 // ---- one image ----------------------------------------------------------------------------------
 
-struct gf_cuda_run {
-    gf_cuda *cuda;
+// Positions of a node's memory in the buffers of a slot, and on each device.
+struct gf_cuda_node {
     const gf_plan *plan;
-    gf_cut cut;
-    size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of the buffers of a slot
-    size_t head_bytes;                    // of a payload; 0: the filter has no payload
-    const gf_cuda_slot *previous;         // of the last submitted strip; NULL before the first
+    uint32_t from;
+    size_t edge;              // rows of the edge that it makes, in GF_CUDA_EDGES
+    size_t records;           // on the device, in GF_CUDA_EDGES
+    size_t host_rows;         // written rows, in GF_CUDA_OUT
+    size_t host_records;      // in GF_CUDA_OUT
+    size_t payload, capacity; // in GF_CUDA_PAYLOAD
+    size_t head;              // bytes of the head of a payload; 0: the filter has none
+    size_t state, constants;  // in states and constants
 };
 
-// Return the most input rows of a strip.
-static uint64_t cuda_in_rows(const gf_cuda_run *run) {
-    return run->cut.edge[0].keep + run->cut.edge[0].max_rows;
+struct gf_cuda_run {
+    gf_cuda *cuda;
+    gf_cut cut;
+    size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of the buffers of a slot
+    size_t state_bytes, constant_bytes;   // of all nodes
+    size_t source_bytes;                  // of the rows of one input
+    bool ordered;                         // a node has an ordered state
+    const gf_cuda_slot *previous;         // of the last submitted strip; NULL before the first
+    gf_cuda_node nodes[];
+};
+
+// Return the most rows of an edge in a strip.
+static size_t cuda_rows(const gf_cuda_run *run, uint32_t edge) {
+    return static_cast<size_t>(run->cut.edge[edge].keep + run->cut.edge[edge].max_rows);
+}
+
+// Reserve aligned bytes of a buffer, and return their position.
+static size_t cuda_reserve(size_t *size, size_t bytes) {
+    const size_t at = *size;
+    *size += gf_align(bytes);
+    return at;
+}
+
+// Lay out the memory of all nodes.
+static void cuda_lay_out(gf_cuda_run *run) {
+    const gf_nodes *nodes = run->cut.nodes;
+    size_t *sizes = run->sizes;
+    run->source_bytes = cuda_rows(run, 0) * run->cut.edge[0].stride;
+    cuda_reserve(&sizes[GF_CUDA_EDGES], nodes->node[0].plan->inputs * run->source_bytes);
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        gf_cuda_node *node = &run->nodes[i];
+        const gf_plan *plan = node->plan = nodes->node[i].plan;
+        const gf_edge_cut *edge = &run->cut.edge[i + 1];
+        const size_t rows = static_cast<size_t>(edge->max_rows), records = rows * plan->record;
+        const bool written = nodes->written >> (i + 1) & 1;
+        node->from = nodes->node[i].from;
+        node->edge = cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, i + 1) * edge->stride);
+        node->records = cuda_reserve(&sizes[GF_CUDA_EDGES], records);
+        node->host_rows = cuda_reserve(&sizes[GF_CUDA_OUT], written ? rows * edge->stride : 0);
+        node->host_records = cuda_reserve(&sizes[GF_CUDA_OUT], records);
+        if (plan->has_payload) {
+            node->head = plan->filter->payload->bytes(plan, 0);
+            node->capacity = plan->filter->payload->bytes(plan, edge->max_rows);
+            node->payload = cuda_reserve(&sizes[GF_CUDA_PAYLOAD], node->capacity);
+        }
+        node->state = cuda_reserve(&run->state_bytes, static_cast<size_t>(plan->state_bytes));
+        node->constants = cuda_reserve(&run->constant_bytes, plan->constant_bytes);
+        run->ordered = run->ordered || plan->ordered;
+    }
 }
 
 // Return the number of devices that have a slot.
@@ -178,17 +233,17 @@ static uint32_t cuda_used_devices(const gf_cuda_run *run) {
     return std::min(static_cast<uint32_t>(run->cuda->devices.own.count), run->cut.slots);
 }
 
-// Clear the state of the filter and upload the constants of the plan on all devices.
+// Clear the states of the filters and upload the constants of the plans on all devices.
 static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
-    const gf_plan *plan = run->plan;
-    const size_t bytes = static_cast<size_t>(plan->state_bytes);
-    for (int i = 0; i < cuda->devices.own.count && (bytes || plan->constant_bytes); i++) {
+    for (int i = 0; i < cuda->devices.own.count && (run->state_bytes || run->constant_bytes); i++) {
         gf_queue_move(queue, cuda->devices.own.list[i], cudaStreamPerThread);
-        gf_memory_grow(&cuda->states[i], bytes, GF_MEMORY_DEVICE, queue);
-        gf_memory_grow(&cuda->constants[i], plan->constant_bytes, GF_MEMORY_DEVICE, queue);
-        gf_queue_clear(queue, cuda->states[i].data, bytes);
-        gf_queue_upload(queue, cuda->constants[i].data, plan->constants, plan->constant_bytes);
+        gf_memory_grow(&cuda->states[i], run->state_bytes, GF_MEMORY_DEVICE, queue);
+        gf_memory_grow(&cuda->constants[i], run->constant_bytes, GF_MEMORY_DEVICE, queue);
+        gf_queue_clear(queue, cuda->states[i].data, run->state_bytes);
+        for (uint32_t n = 0; n < run->cut.nodes->count; n++)
+            gf_queue_upload(queue, cuda->constants[i].data + run->nodes[n].constants,
+                            run->nodes[n].plan->constants, run->nodes[n].plan->constant_bytes);
         // The slots' streams do not wait for this one. Waiting for the device fails during a
         // capture.
         gf_queue_synchronize(queue, "cudaMemset");
@@ -200,46 +255,49 @@ static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
 static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
     gf_cuda_slot *context = &cuda->contexts[number];
-    const gf_filter_cuda *kernels = gf_filter_kernels(run->plan->filter);
     context->index = static_cast<int>(number) % cuda->devices.own.count;
     context->device = cuda->devices.own.list[context->index];
     gf_queue_move(queue, context->device, context->stream);
     gf_stream_create(&context->stream, queue);
     queue->stream = context->stream;
-    if (!queue->status && kernels->scratch_bytes)
-        run->sizes[GF_CUDA_SCRATCH] = kernels->scratch_bytes(run->plan, cuda_in_rows(run));
+    for (uint32_t i = 0; i < run->cut.nodes->count && !queue->status; i++) {
+        const gf_cuda_node *node = &run->nodes[i];
+        const gf_filter_cuda *kernels = gf_filter_kernels(node->plan->filter);
+        if (kernels->scratch_bytes)
+            run->sizes[GF_CUDA_SCRATCH] =
+                std::max(run->sizes[GF_CUDA_SCRATCH],
+                         kernels->scratch_bytes(node->plan, cuda_rows(run, node->from)));
+    }
     for (cudaEvent_t &event : context->events)
         gf_event_create(&event, cudaEventDefault, queue);
     for (int i = 0; i < GF_CUDA_HOST_BUFFERS; i++)
         gf_memory_grow(&context->host[i], run->sizes[i], GF_MEMORY_HOST, queue);
     for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS; i++)
-        gf_memory_grow(&context->memory[i], run->sizes[i], GF_MEMORY_CLEARED, queue);
-    const gf_edge_cut *to = &run->cut.edge[1];
-    slot->out->rows = {context->host[GF_CUDA_OUT].data, to->stride, 0, 0};
-    slot->out->records = context->host[GF_CUDA_OUT].data + to->max_rows * to->stride;
-    slot->out->payloads = context->host[GF_CUDA_PAYLOAD].data;
+        if (i != GF_CUDA_OUT)
+            gf_memory_grow(&context->memory[i], run->sizes[i], GF_MEMORY_CLEARED, queue);
+    for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
+        unsigned char *out = context->host[GF_CUDA_OUT].data;
+        slot->out[i].rows = {out + run->nodes[i].host_rows, run->cut.edge[i + 1].stride, 0, 0};
+        slot->out[i].records = out + run->nodes[i].host_records;
+        slot->out[i].payloads = context->host[GF_CUDA_PAYLOAD].data + run->nodes[i].payload;
+    }
 }
 
 static gf_status cuda_begin(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
                             void **out, gf_error *error) {
-    gf_cuda_run *run = static_cast<gf_cuda_run *>(calloc(1, sizeof *run));
+    const size_t size = sizeof(gf_cuda_run) + cut->nodes->count * sizeof(gf_cuda_node);
+    gf_cuda_run *run = static_cast<gf_cuda_run *>(calloc(1, size));
     if (!run)
-        return gf_fail_memory(error, "cuda", sizeof *run, "a run");
-    run->cuda = static_cast<gf_cuda *>(state);
-    const gf_plan *plan = run->plan = cut->nodes->node[0].plan;
-    const gf_edge_cut *from = &cut->edge[0], *to = &cut->edge[1];
+        return gf_fail_memory(error, "cuda", size, "a run");
+    gf_cuda *cuda = run->cuda = static_cast<gf_cuda *>(state);
     run->cut = *cut;
-    run->sizes[GF_CUDA_IN] = plan->inputs * static_cast<size_t>(cuda_in_rows(run)) * from->stride;
-    run->sizes[GF_CUDA_OUT] = static_cast<size_t>(to->max_rows) * (to->stride + plan->record);
-    if (plan->has_payload) {
-        run->sizes[GF_CUDA_PAYLOAD] = plan->filter->payload->bytes(plan, to->max_rows);
-        run->head_bytes = plan->filter->payload->bytes(plan, 0);
-    }
-    gf_cuda *cuda = run->cuda;
+    cuda_lay_out(run);
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     cuda_prepare_states(run, &queue);
     gf_queue_move(&queue, cuda->devices.own.list[0], nullptr);
-    gf_memory_grow(&cuda->ring, plan->inputs * static_cast<size_t>(from->ring_rows) * from->stride,
+    gf_memory_grow(&cuda->ring,
+                   cut->nodes->node[0].plan->inputs * static_cast<size_t>(cut->edge[0].ring_rows) *
+                       cut->edge[0].stride,
                    GF_MEMORY_HOST, &queue);
     for (uint32_t i = 0; i < cut->slots; i++)
         cuda_prepare_slot(run, &slots[i], i, &queue);
@@ -261,60 +319,120 @@ static gf_status cuda_begin(void *state, const gf_cut *cut, gf_slot *slots, unsi
 }
 
 // Return the queue of a slot, with its device current.
-static gf_queue cuda_queue_of(const gf_cuda_run *run, const gf_cuda_slot *context,
-                              gf_error *error) {
-    gf_queue queue = gf_queue_on(nullptr, run->plan->filter->info.name, error);
+static gf_queue cuda_queue_of(const gf_cuda_slot *context, gf_error *error) {
+    gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     gf_queue_move(&queue, context->device, context->stream);
     return queue;
 }
 
+// Wait for the previous strip. If it was computed on another device, copy the states.
+static void cuda_follow(const gf_cuda_run *run, const gf_cuda_slot *context, gf_queue *queue) {
+    const gf_cuda_slot *previous = run->previous;
+    if (!run->ordered || !previous)
+        return;
+    gf_queue_follow(queue, previous->events[GF_CUDA_COMPUTED]);
+    for (uint32_t i = 0; i < run->cut.nodes->count && previous->device != context->device; i++) {
+        const gf_cuda_node *node = &run->nodes[i];
+        if (node->plan->ordered)
+            gf_queue_call(queue, "cudaMemcpyPeerAsync",
+                          cudaMemcpyPeerAsync(
+                              run->cuda->states[context->index].data + node->state, context->device,
+                              run->cuda->states[previous->index].data + node->state,
+                              previous->device, static_cast<size_t>(node->plan->state_bytes),
+                              context->stream));
+    }
+}
+
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
-    const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
-    const gf_plan *plan = run->plan;
-    const gf_range rows = gf_cut_rows(&run->cut, 1, slot->strip);
-    gf_node_rows *out = slot->out;
-    out->rows.y0 = rows.first;
-    out->rows.rows = rows.end - rows.first;
-    out->payload_pieces = plan->has_payload && out->rows.rows ? 1 : 0;
-    if (out->rows.rows == 0)
-        return GF_OK;
-    gf_strip strip = gf_slot_strip(plan, slot->in, out);
-    const size_t image_bytes = static_cast<size_t>(cuda_in_rows(run)) * run->cut.edge[0].stride;
-    for (uint32_t i = 0; i < plan->inputs; i++)
-        strip.in[i].data = context->memory[GF_CUDA_IN].data + i * image_bytes;
-    strip.out.data = context->memory[GF_CUDA_OUT].data;
-    strip.records = strip.out.data + (out->records - out->rows.data);
-    strip.state = run->cuda->states[context->index].data;
-    strip.payload = context->memory[GF_CUDA_PAYLOAD].data;
-    strip.constants = run->cuda->constants[context->index].data;
-    gf_queue queue = cuda_queue_of(run, context, error);
-    gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
-    for (uint32_t i = 0; i < plan->inputs; i++)
-        gf_queue_upload(&queue, strip.in[i].data, slot->in[i].data,
-                        static_cast<size_t>(strip.in[i].rows) * strip.in[i].stride);
-    gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
-    // Wait for the previous strip. If it was computed on another device, copy the state.
-    if (plan->ordered && run->previous) {
-        const gf_cuda_slot *previous = run->previous;
-        gf_queue_follow(&queue, previous->events[GF_CUDA_COMPUTED]);
-        if (previous->device != context->device)
-            gf_queue_call(
-                &queue, "cudaMemcpyPeerAsync",
-                cudaMemcpyPeerAsync(strip.state, context->device,
-                                    run->cuda->states[previous->index].data, previous->device,
-                                    static_cast<size_t>(plan->state_bytes), context->stream));
+    gf_cuda *cuda = run->cuda;
+    const gf_cuda_slot *context = &cuda->contexts[slot->index];
+    const uint32_t count = run->cut.nodes->count, inputs = run->cut.nodes->node[0].plan->inputs;
+    unsigned char *edges = context->memory[GF_CUDA_EDGES].data;
+    gf_range needs[GF_MAX_EDGES];
+    gf_rows rows[GF_MAX_EDGES]; // of each edge on the device
+    gf_cut_alone(&run->cut, slot->strip, needs);
+    for (uint32_t e = 0; e <= count; e++)
+        rows[e] = {edges + (e ? run->nodes[e - 1].edge : 0), run->cut.edge[e].stride,
+                   needs[e].first, needs[e].end - needs[e].first};
+    for (uint32_t i = 0; i < count; i++) {
+        const gf_range out = gf_cut_rows(&run->cut, i + 1, slot->strip);
+        slot->out[i].rows.y0 = out.first;
+        slot->out[i].rows.rows = out.end - out.first;
+        slot->out[i].payload_pieces = run->nodes[i].head && out.first < out.end ? 1 : 0;
     }
+    if (rows[0].rows == 0)
+        return GF_OK;
+    gf_queue queue = cuda_queue_of(context, error);
+    gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
+    for (uint32_t i = 0; i < inputs; i++)
+        gf_queue_upload(&queue, edges + i * run->source_bytes, gf_row(&slot->in[i], rows[0].y0),
+                        static_cast<size_t>(rows[0].rows) * rows[0].stride);
+    gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
+    cuda_follow(run, context, &queue);
     gf_queue_record(&queue, context->events[GF_CUDA_READY]);
-    gf_filter_kernels(plan->filter)
-        ->launch(plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
+    for (uint32_t i = 0; i < count; i++) {
+        const gf_cuda_node *node = &run->nodes[i];
+        gf_strip strip = {};
+        if (rows[i + 1].rows == 0)
+            continue;
+        strip.in[0] = strip.in[1] = rows[node->from];
+        strip.in[1].data += run->source_bytes; // only the source has two
+        strip.out = rows[i + 1];
+        strip.records = edges + node->records;
+        strip.state = cuda->states[context->index].data + node->state;
+        strip.payload = context->memory[GF_CUDA_PAYLOAD].data + node->payload;
+        strip.constants = cuda->constants[context->index].data + node->constants;
+        queue.name = node->plan->filter->info.name;
+        gf_filter_kernels(node->plan->filter)
+            ->launch(node->plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
+    }
     gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED]);
     run->previous = context;
-    gf_queue_download(&queue, out->rows.data, strip.out.data, strip.out.rows * strip.out.stride);
-    gf_queue_download(&queue, out->records, strip.records, strip.out.rows * plan->record);
-    gf_queue_download(&queue, out->payloads, strip.payload, run->head_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        const gf_cuda_node *node = &run->nodes[i];
+        const gf_node_rows *out = &slot->out[i];
+        if (out->rows.rows == 0 || rows[i + 1].rows == 0)
+            continue;
+        if (run->cut.nodes->written >> (i + 1) & 1)
+            gf_queue_download(&queue, out->rows.data, gf_row(&rows[i + 1], out->rows.y0),
+                              out->rows.rows * out->rows.stride);
+        gf_queue_download(&queue, out->records, edges + node->records,
+                          out->rows.rows * node->plan->record);
+        gf_queue_download(&queue, out->payloads,
+                          context->memory[GF_CUDA_PAYLOAD].data + node->payload, node->head);
+    }
     gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
     return queue.status;
+}
+
+// Download the rest of the payloads. Check their sizes: a wrong one would overwrite other memory.
+static gf_status cuda_wait_payloads(gf_cuda_run *run, const gf_slot *slot, gf_queue *queue) {
+    const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
+    const cudaEvent_t *events = context->events;
+    bool any = false;
+    gf_queue_record(queue, events[GF_CUDA_STARTED]);
+    for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
+        const gf_cuda_node *node = &run->nodes[i];
+        unsigned char *payload = slot->out[i].payloads;
+        if (!slot->out[i].payload_pieces)
+            continue;
+        const size_t used = node->plan->filter->payload->used(node->plan, payload);
+        if (used < node->head || used > node->capacity)
+            return gf_fail(queue->error, GF_NO_BACKEND,
+                           "cuda: the device returned an invalid sample count; use --backend cpu");
+        gf_queue_download(queue, payload + node->head,
+                          context->memory[GF_CUDA_PAYLOAD].data + node->payload + node->head,
+                          used - node->head);
+        any = true;
+    }
+    if (!any)
+        return queue->status;
+    gf_queue_record(queue, events[GF_CUDA_DOWNLOADED]);
+    gf_queue_synchronize(queue, "download");
+    timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING, events[GF_CUDA_STARTED],
+                 events[GF_CUDA_DOWNLOADED], queue);
+    return queue->status;
 }
 
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
@@ -327,30 +445,16 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
     gf_cuda_timeline *timeline = &run->cuda->timelines[context->index];
-    const cudaEvent_t *events = context->events;
-    unsigned char *payload = slot->out->payloads;
-    if (slot->out->rows.rows == 0)
+    gf_range needs[GF_MAX_EDGES];
+    gf_cut_alone(&run->cut, slot->strip, needs);
+    if (needs[0].first == needs[0].end)
         return GF_OK;
-    gf_queue queue = cuda_queue_of(run, context, error);
+    gf_queue queue = cuda_queue_of(context, error);
     gf_queue_synchronize(&queue, "kernel execution");
     for (const auto &interval : intervals)
-        timeline_add(timeline, interval.stage, events[interval.from], events[interval.to], &queue);
-    const size_t head = run->head_bytes;
-    if (queue.status || !head)
-        return queue.status;
-    // Download the rest of the payload. Check its size: a wrong one would overwrite other memory.
-    const size_t used = run->plan->filter->payload->used(run->plan, payload);
-    if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
-        return gf_fail(error, GF_NO_BACKEND,
-                       "cuda: the device returned an invalid sample count; use --backend cpu");
-    gf_queue_record(&queue, events[GF_CUDA_STARTED]);
-    gf_queue_download(&queue, payload + head, context->memory[GF_CUDA_PAYLOAD].data + head,
-                      used - head);
-    gf_queue_record(&queue, events[GF_CUDA_DOWNLOADED]);
-    gf_queue_synchronize(&queue, "download");
-    timeline_add(timeline, GF_DOWNLOADING, events[GF_CUDA_STARTED], events[GF_CUDA_DOWNLOADED],
-                 &queue);
-    return queue.status;
+        timeline_add(timeline, interval.stage, context->events[interval.from],
+                     context->events[interval.to], &queue);
+    return queue.status ? queue.status : cuda_wait_payloads(run, slot, &queue);
 }
 
 static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
@@ -363,9 +467,10 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     }
 }
 
-static gf_status cuda_collect(void *state, uint32_t, void *total, gf_error *error) {
+static gf_status cuda_collect(void *state, uint32_t index, void *total, gf_error *error) {
     const gf_cuda_run *run = static_cast<const gf_cuda_run *>(state);
-    const gf_plan *plan = run->plan;
+    const gf_cuda_node *node = &run->nodes[index];
+    const gf_plan *plan = node->plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
     const gf_cuda_devices *devices = &run->cuda->devices;
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
@@ -377,7 +482,7 @@ static gf_status cuda_collect(void *state, uint32_t, void *total, gf_error *erro
         if (plan->ordered && i != run->previous->index)
             continue;
         gf_queue_move(&queue, devices->own.list[i], cudaStreamPerThread);
-        gf_queue_download(&queue, part, run->cuda->states[i].data, bytes);
+        gf_queue_download(&queue, part, run->cuda->states[i].data + node->state, bytes);
         gf_queue_synchronize(&queue, "download");
         if (!queue.status && !plan->ordered)
             plan->filter->measure->merge(plan, total, part);

@@ -135,6 +135,7 @@ typedef struct gf_strip_request {
     uint64_t max;          /* maximum bytes of all strips when raised */
     uint64_t extra;        /* bytes allocated in addition to the strips */
     uint32_t slots;        /* number of slots */
+    bool apart;            /* strips share rows of the source only */
     bool in_memory;        /* strips may be parts of images in memory: no alignment is needed */
     bool fits_source;      /* fit the strips to the rows that the source decodes together */
     uint32_t pieces;       /* maximum payloads per strip, before gf_payload_pieces limits them */

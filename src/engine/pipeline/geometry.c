@@ -139,7 +139,7 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *er
     }
     if (job->in[0].data && job->out.data && request.in_memory && request.pieces == 1)
         request.slots = 1; /* nothing overlaps: the calling thread computes */
-    *cut = (gf_cut){.nodes = job->nodes, .source = job->source};
+    *cut = (gf_cut){.nodes = job->nodes, .source = job->source, .apart = request.apart};
     if (request.in_memory) {
         memcpy(cut->in, job->in, sizeof cut->in);
         cut->out = job->out;
