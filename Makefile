@@ -106,7 +106,7 @@ endif
 
 # ---- files ----------------------------------------------------------------------------------------
 
-SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*/*_simd.c))
+SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/core/*_simd.c src/io/*/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/core/*.c src/io/*.c src/io/*/*.c src/backend/*.c src/engine/*.c src/engine/*/*.c filters/*/*.c)))
 MPI_C := $(sort $(wildcard src/mpi/*.c))
 CLI_C := $(sort $(filter-out $(if $(CAIRO_DIR),,src/cli/plot.c),$(wildcard src/cli/*.c)))

@@ -18,6 +18,7 @@
     extern const gf_filter gf_##name##_filter;                                                     \
     extern const gf_filter_cuda gf_##name##_cuda;
 #include "registry.def"
+GF_FILTER(convert)
 #undef GF_FILTER
 
 static const struct {
@@ -26,17 +27,19 @@ static const struct {
 } filters[] = {
 #define GF_FILTER(name) {&gf_##name##_filter, IF_CUDA(&gf_##name##_cuda)},
 #include "registry.def"
+    GF_FILTER(convert)
 #undef GF_FILTER
 };
 
-enum { FILTERS = sizeof filters / sizeof *filters };
+/* The last one is for chains only: it is neither listed nor found by its name. */
+enum { FILTERS = sizeof filters / sizeof *filters, LISTED = FILTERS - 1 };
 
 const gf_filter *gf_filter_at(size_t index) {
-    return index < FILTERS ? filters[index].filter : NULL;
+    return index < LISTED ? filters[index].filter : NULL;
 }
 
 const gf_filter *gf_filter_find(const char *name) {
-    for (size_t i = 0; i < FILTERS; i++)
+    for (size_t i = 0; i < LISTED; i++)
         if (strcmp(filters[i].filter->info.name, name) == 0)
             return filters[i].filter;
     return NULL;

@@ -54,19 +54,6 @@ static inline void gf_put_little64(unsigned char *p, uint64_t v) {
     memcpy(p, &v, sizeof v);
 }
 
-/* Return the bits of a number, and the number of some bits. */
-static inline uint32_t gf_float_bits(float v) {
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-
-static inline float gf_float_of_bits(uint32_t bits) {
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
 /* Convert samples of 1, 2, 4 or 8 bytes from the given byte order to native order, or back. The
  * payload of a NaN is preserved. dst == src is allowed; any other overlap is not. No alignment is
  * required. */

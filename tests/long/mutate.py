@@ -34,6 +34,7 @@ FAST = {
     "filters/dot/": ["test_cpu_limits", "test_equality"],
     "filters/hist/": ["test_hist_simd", "test_cpu_limits", "test_equality"],
     "filters/compare/": ["test_equality"],
+    "filters/convert/": ["test_convert_golden", "test_equality"],
     "filters/convolve/": ["test_convolve", "test_equality"],
     "filters/normalize/": ["test_equality"],
     "filters/percentile/": ["test_percentile", "test_equality"],
@@ -52,6 +53,7 @@ FAST = {
     "src/io/flate/deflate.c": ["test_deflate_code", "test_deflate"],
     "src/backend/cut.c": ["test_cut", "test_plan_map", "test_geometry", "test_stream_ring"],
     "src/engine/pipeline/geometry.c": ["test_geometry", "test_stream", "test_stream_ring", "test_equality"],
+    "src/core/convert": ["test_convert_golden", "test_convert", "test_srgb"],
     "src/core/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
     "cuda/": ["test_equality", "test_cuda_smooth", "test_cuda"],
 }

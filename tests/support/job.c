@@ -1,5 +1,7 @@
 #include "job.h"
 
+#include "convert/convert.h"
+
 bool test_job_new(test_job *job, const gf_filter *filter, const char *text, gf_format format,
                   test_random *random) {
     *job = (test_job){
@@ -75,8 +77,8 @@ void test_describe(char what[512], const test_job *job, uint64_t seed,
 uint64_t test_each_case(test_case_run *run, void *context, uint64_t rounds, bool limits) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     uint64_t total = 0;
-    for (size_t f = 0; f < test_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
+    for (size_t f = 0; f < test_filter_count() + limits; f++) {
+        const gf_filter *filter = f < test_filter_count() ? gf_filter_at(f) : &gf_convert_filter;
         const char *text;
         for (size_t c = 0; (text = limits ? test_case(filter, c) : filter->info.cases[c]); c++) {
             uint64_t supported = 0;

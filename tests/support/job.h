@@ -50,8 +50,8 @@ void test_describe(char what[512], const test_job *job, uint64_t seed,
 /* Run one case with this seed. Return false if the case does not support the seed's image. */
 typedef bool test_case_run(void *context, const gf_filter *filter, const char *text, uint64_t seed);
 /* Run every case of every filter: `rounds` times, and until one image was supported. Fail the test
- * if a case supports none of 100 images. limits: include the cases for tests only. Return the
- * number of supported images. */
+ * if a case supports none of 100 images. limits: include the cases for tests only, and convert.
+ * Return the number of supported images. */
 uint64_t test_each_case(test_case_run *run, void *context, uint64_t rounds, bool limits);
 
 #endif

@@ -116,7 +116,8 @@ bool test_strip_new(test_strip *strip, const gf_filter *filter, const char *text
         return false;
     }
     gf_plan *plan = strip->plan;
-    const size_t sample = gf_type_bytes(format.type);
+    const size_t sample = gf_type_bytes(
+        plan->out.width && plan->out.type > format.type ? plan->out.type : format.type);
     const size_t padding = (4 + (size_t)test_below(&random, 60)) / sample * sample;
     const size_t in_stride = stride_of(gf_row_bytes(&format), row_align, padding);
     const size_t out_stride =

@@ -13,132 +13,6 @@
 #include "io/file/input.h"
 #include "io/file/output.h"
 
-/* ---- samples --------------------------------------------------------------------------------- */
-
-enum { BLOCK = 1024 }; /* samples converted at a time, in the cache; whole pixels of any format */
-
-/* Samples of one type, aligned. */
-typedef union block {
-    uint8_t u8[BLOCK];
-    uint16_t u16[BLOCK];
-    float f32[BLOCK];
-} block;
-
-/* Clamp to 0..1 and multiply by the maximum, which is exact in binary64. 2^52 is added to round to
- * an integer, to nearest even. */
-static inline uint32_t convert_unit(float v, double max) {
-    const float low = v > 0.0f ? v : 0.0f; /* also for a NaN */
-    const float unit = low < 1.0f ? low : 1.0f;
-    const double rounded = (double)unit * max + 0x1p52;
-    return (uint32_t)(int32_t)(rounded - 0x1p52);
-}
-
-/* Return the code value of linear light. */
-static inline uint32_t convert_code(const gf_srgb *codes, float v) {
-    const float above = v > codes->low ? v : codes->low; /* also for a NaN */
-    const float light = above < 1.0f ? above : 1.0f;
-    const uint32_t start = codes->starts[(gf_float_bits(light) >> codes->shift) - codes->base];
-    return start + (light >= codes->thresholds[start + 1]);
-}
-
-/* Convert n samples between two types. light: between sRGB integers and linear light of f32.
- *
- * u16 to u8: v / 257 is rounded to nearest. v / 257 = k + 1/2 would mean 2 v = 257 (2 k + 1), an
- * odd number: there are no ties. */
-static void convert_block(gf_type in, gf_type out, bool light, block *restrict to,
-                          const block *restrict from, size_t n) {
-    const gf_srgb srgb = light ? *gf_srgb_of(in == GF_F32 ? out : in) : (gf_srgb){0};
-    if (in == out)
-        memcpy(to, from, n * gf_type_bytes(in));
-    else if (light && in != GF_F32)
-        for (size_t i = 0; i < n; i++)
-            to->f32[i] = srgb.linear[in == GF_U8 ? from->u8[i] : from->u16[i]];
-    else if (light && out == GF_U8)
-        for (size_t i = 0; i < n; i++)
-            to->u8[i] = (uint8_t)convert_code(&srgb, from->f32[i]);
-    else if (light)
-        for (size_t i = 0; i < n; i++)
-            to->u16[i] = (uint16_t)convert_code(&srgb, from->f32[i]);
-    else if (in == GF_U8 && out == GF_U16)
-        for (size_t i = 0; i < n; i++)
-            to->u16[i] = (uint16_t)(from->u8[i] * 257u);
-    else if (in == GF_U8)
-        for (size_t i = 0; i < n; i++)
-            to->f32[i] = (float)from->u8[i] / 255.0f;
-    else if (in == GF_U16 && out == GF_U8)
-        for (size_t i = 0; i < n; i++)
-            to->u8[i] = (uint8_t)((from->u16[i] * 255u + 32895u) >> 16);
-    else if (in == GF_U16)
-        for (size_t i = 0; i < n; i++)
-            to->f32[i] = (float)from->u16[i] / 65535.0f;
-    else if (out == GF_U8)
-        for (size_t i = 0; i < n; i++)
-            to->u8[i] = (uint8_t)convert_unit(from->f32[i], 255.0);
-    else
-        for (size_t i = 0; i < n; i++)
-            to->u16[i] = (uint16_t)convert_unit(from->f32[i], 65535.0);
-}
-
-/* Conversion of the rows of an image. If only one format has alpha, the other is premultiplied. */
-typedef struct conversion {
-    gf_format from, to;
-    bool light;        /* of convert_block, for all channels but alpha */
-    uint64_t *outside; /* from f32: counter of samples outside 0..1; NULL: not counted */
-} conversion;
-
-/* Clamp alpha to 0..1 and divide the colours by it; they become 0 where it is 0. */
-static void convert_divide(block *b, size_t n, size_t channels) {
-    for (size_t i = 0; i < n; i += channels) {
-        const float filtered = b->f32[i + channels - 1];
-        const float low = filtered > 0.0f ? filtered : 0.0f; /* also for a NaN */
-        const float alpha = low < 1.0f ? low : 1.0f;
-        for (size_t c = 0; c + 1 < channels; c++)
-            b->f32[i + c] = alpha > 0.0f ? b->f32[i + c] / alpha : 0.0f;
-        b->f32[i + channels - 1] = alpha;
-    }
-}
-
-/* Return how to convert; linear: from or to linear light, if one of the types is f32. */
-static conversion conversion_of(const gf_format *from, const gf_format *to, bool linear) {
-    return (conversion){.from = *from,
-                        .to = *to,
-                        .light = linear && (from->type == GF_F32) != (to->type == GF_F32)};
-}
-
-/* Convert `samples` samples. Those that grow may be at the end of dst: each block is read before it
- * is written, and ends before the next one. */
-static void convert_samples(const conversion *how, unsigned char *dst, const unsigned char *src,
-                            uint64_t samples) {
-    const gf_type from = how->from.type, to = how->to.type;
-    const size_t from_bytes = gf_type_bytes(from), to_bytes = gf_type_bytes(to);
-    const size_t channels = how->to.channels;
-    gf_format pixel = how->to;
-    pixel.alpha |= how->from.alpha;
-    block in, out, alpha;
-    assert(channels != 0);
-    for (uint64_t i = 0, n; i < samples; i += n) {
-        n = samples - i < BLOCK ? samples - i : BLOCK;
-        memcpy(&in, src + i * from_bytes, n * from_bytes);
-        if (how->to.alpha && !how->from.alpha)
-            convert_divide(&in, n, channels);
-        if (how->outside) {
-            uint32_t outside = 0; /* samples that convert_unit clamps */
-            for (uint64_t k = 0; k < n; k++)
-                outside += !(in.f32[k] >= 0.0f && in.f32[k] <= 1.0f);
-            *how->outside += outside;
-        }
-        convert_block(from, to, how->light, &out, &in, n);
-        if (how->light && pixel.alpha) {
-            convert_block(from, to, false, &alpha, &in, n);
-            gf_restore_alpha(&pixel, alpha.u8, out.u8, n / channels);
-        }
-        for (size_t k = 0; how->from.alpha && !how->to.alpha && k < n; k += channels)
-            for (size_t c = 0; c + 1 < channels; c++) /* premultiply */
-                out.f32[k + c] *= out.f32[k + channels - 1];
-        memcpy(dst + i * to_bytes, &out, n * to_bytes);
-    }
-}
-
 gf_type gf_depth_type(gf_depth depth, gf_type type) {
     static const gf_type types[] = {
         [GF_DEPTH_8] = GF_U8, [GF_DEPTH_16] = GF_U16, [GF_DEPTH_F32] = GF_F32};
@@ -314,13 +188,14 @@ static gf_status wrapper_open_buffer(wrapper *wrap, uint64_t max_memory, gf_erro
 
 typedef struct convert_source {
     wrapper wrap;
-    conversion how;
+    gf_conversion how;
 } convert_source;
 
 static gf_status convert_source_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
                                     gf_error *error) {
     (void)error;
-    convert_samples(&((convert_source *)wrap)->how, dst, src, gf_row_samples(&wrap->base.format));
+    gf_convert_samples(&((convert_source *)wrap)->how, dst, src,
+                       gf_row_samples(&wrap->base.format));
     return GF_OK;
 }
 
@@ -336,7 +211,7 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
     convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, source, name, error);
     if (!convert)
         return GF_FAILED;
-    convert->how = conversion_of(&from, &format, linear);
+    convert->how = gf_conversion_of(&from, &format, linear);
     convert->wrap.row = convert_source_row;
     convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&from);
     convert->wrap.base.format = format;
@@ -346,12 +221,10 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
 
 /* Each block is written at most where it was read. */
 uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
-    uint64_t outside = 0;
-    conversion how = {.from = *format, .to = *format};
-    how.outside = format->type == GF_F32 ? &outside : NULL;
-    how.to.type = format->type = type;
-    convert_samples(&how, pixels, pixels, gf_row_samples(format) * format->height);
-    return outside;
+    const gf_format from = *format;
+    format->type = type;
+    const gf_conversion how = gf_conversion_of(&from, format, false);
+    return gf_convert_samples(&how, pixels, pixels, gf_row_samples(format) * format->height);
 }
 
 /* ---- orientation ----------------------------------------------------------------------------- */
@@ -877,7 +750,9 @@ enum { SINK_BYTES = 1 << 18 }; /* converted rows, at least one, passed on while 
 
 typedef struct convert_sink {
     gf_sink base;
-    conversion how;
+    gf_conversion how;
+    uint64_t samples; /* of a row */
+    bool counts;      /* samples outside 0..1, in the remarks */
     uint64_t counted; /* bytes of the buffer that count: those of a row longer than SINK_BYTES */
     uint64_t y, rows; /* next row; rows of the buffer */
     double seconds;
@@ -888,14 +763,17 @@ static gf_status convert_write(gf_sink *base, const void *src, size_t stride, ui
                                gf_error *error) {
     convert_sink *sink = (convert_sink *)base;
     const unsigned char *from = src;
-    const uint64_t samples = gf_row_samples(&sink->how.to), row = gf_row_bytes(&sink->how.to);
+    const uint64_t samples = sink->samples, row = samples * gf_type_bytes(sink->how.to);
     gf_status status = GF_OK;
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < sink->rows ? rows - i : sink->rows;
         const gf_rows out = {sink->buffer, row, sink->y, n};
         const double start = gf_now();
-        for (uint64_t k = 0; k < n; k++, from += stride)
-            convert_samples(&sink->how, sink->buffer + k * row, from, samples);
+        for (uint64_t k = 0; k < n; k++, from += stride) {
+            const uint64_t outside =
+                gf_convert_samples(&sink->how, sink->buffer + k * row, from, samples);
+            base->remarks.outside += sink->counts ? outside : 0;
+        }
         if (base->digests)
             base->digest = gf_digest_rows(base->digest, &out, row);
         sink->seconds += gf_now() - start;
@@ -954,9 +832,9 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
-    wrap->how = conversion_of(format, stored, linear);
-    if (count && stored->type != GF_F32)
-        wrap->how.outside = &wrap->base.remarks.outside;
+    wrap->how = gf_conversion_of(format, stored, linear);
+    wrap->samples = gf_row_samples(stored);
+    wrap->counts = count;
     wrap->rows = rows;
     wrap->counted = row > SINK_BYTES ? row : 0;
     wrap->base.memory += wrap->counted;

@@ -1,10 +1,11 @@
-/* Sources and sinks that convert the rows of another source or sink, and the tables of sRGB that
- * they use. They wrap it: the wrapper is used and closed in its place. A part of an image, a turned
- * and a converted one have no file format (gf_source.codec), from which a device could decode them.
+/* Sources and sinks that convert the rows of another source or sink. They wrap it: the wrapper is
+ * used and closed in its place. A part of an image, a turned and a converted one have no file
+ * format (gf_source.codec), from which a device could decode them.
  */
 #ifndef GF_CONVERT_H
 #define GF_CONVERT_H
 
+#include "core/convert.h"
 #include "io/limits.h"
 #include "io/stream/stream.h"
 
@@ -78,22 +79,6 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
                           bool linear, bool count, gf_error *error);
 
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
-
-/* Tables of u8 or u16, as docs/numerics.md defines them. */
-typedef struct gf_srgb {
-    const float *linear; /* linear light of each code value */
-    /* The least light of each code value, from 1 to the maximum; then infinity. */
-    const float *thresholds;
-    /* The code value of the least number in each bucket: binary32 numbers that differ only in their
-     * last `shift` bits. A bucket has at most one threshold above its least number. */
-    const uint16_t *starts;
-    float low;      /* least number of the first bucket; 1 is in the last one */
-    uint32_t shift; /* bits of a number after those that select its bucket */
-    uint32_t base;  /* bits of the first bucket */
-} gf_srgb;
-
-/* Return the tables of a type, which the first call computes. */
-const gf_srgb *gf_srgb_of(gf_type type);
 
 /* Check that the samples of an image are sRGB: its metadata says so, or says nothing about colour.
  * name: of the image, for messages. */
