@@ -432,6 +432,7 @@ typedef struct gf_report {
 typedef struct gf_step_report {
     gf_format in;       /* as the step received the image */
     gf_format out;      /* as it passed the image on or wrote it; all zero: no image */
+    double seconds;     /* of computing, summed over threads; 0: not measured */
     uint64_t out_bytes; /* size of the image and sample files written; 0 for memory */
     /* Samples written with the maximum value (255, 65535), alpha excluded, whether clipped or
      * exact. Counted where integer rows are encoded (PNG, JPEG, BMP, TGA). The count is exact and

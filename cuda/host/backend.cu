@@ -169,6 +169,7 @@ struct gf_cuda_node {
     const gf_plan *plan;
     uint32_t from;
     size_t edge;              // rows of the edge that it makes, in GF_CUDA_EDGES
+    size_t second;            // rows of its second image, in GF_CUDA_EDGES
     size_t records;           // on the device, in GF_CUDA_EDGES
     size_t host_rows;         // written rows, in GF_CUDA_OUT
     size_t host_records;      // in GF_CUDA_OUT
@@ -182,7 +183,6 @@ struct gf_cuda_run {
     gf_cut cut;
     size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of the buffers of a slot
     size_t state_bytes, constant_bytes;   // of all nodes
-    size_t source_bytes;                  // of the rows of one input
     bool ordered;                         // a node has an ordered state
     const gf_cuda_slot *previous;         // of the last submitted strip; NULL before the first
     gf_cuda_node nodes[];
@@ -204,8 +204,7 @@ static size_t cuda_reserve(size_t *size, size_t bytes) {
 static void cuda_lay_out(gf_cuda_run *run) {
     const gf_nodes *nodes = run->cut.nodes;
     size_t *sizes = run->sizes;
-    run->source_bytes = cuda_rows(run, 0) * run->cut.edge[0].stride;
-    cuda_reserve(&sizes[GF_CUDA_EDGES], nodes->node[0].plan->inputs * run->source_bytes);
+    cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, 0) * run->cut.edge[0].stride);
     for (uint32_t i = 0; i < nodes->count; i++) {
         gf_cuda_node *node = &run->nodes[i];
         const gf_plan *plan = node->plan = nodes->node[i].plan;
@@ -213,6 +212,9 @@ static void cuda_lay_out(gf_cuda_run *run) {
         const size_t rows = static_cast<size_t>(edge->max_rows), records = rows * plan->record;
         const bool written = nodes->written >> (i + 1) & 1;
         node->from = nodes->node[i].from;
+        if (gf_node_has_second(&nodes->node[i]))
+            node->second = cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, node->from) *
+                                                                   run->cut.edge[node->from].stride);
         node->edge = cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, i + 1) * edge->stride);
         node->records = cuda_reserve(&sizes[GF_CUDA_EDGES], records);
         node->host_rows = cuda_reserve(&sizes[GF_CUDA_OUT], written ? rows * edge->stride : 0);
@@ -295,10 +297,8 @@ static gf_status cuda_begin(void *state, const gf_cut *cut, gf_slot *slots, unsi
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     cuda_prepare_states(run, &queue);
     gf_queue_move(&queue, cuda->devices.own.list[0], nullptr);
-    gf_memory_grow(&cuda->ring,
-                   cut->nodes->node[0].plan->inputs * static_cast<size_t>(cut->edge[0].ring_rows) *
-                       cut->edge[0].stride,
-                   GF_MEMORY_HOST, &queue);
+    size_t second[GF_MAX_NODES];
+    gf_memory_grow(&cuda->ring, gf_cut_ring_bytes(cut, second), GF_MEMORY_HOST, &queue);
     for (uint32_t i = 0; i < cut->slots; i++)
         cuda_prepare_slot(run, &slots[i], i, &queue);
     // Start the timelines. Slot i < devices computes the first strip of device i.
@@ -347,7 +347,7 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     gf_cuda *cuda = run->cuda;
     const gf_cuda_slot *context = &cuda->contexts[slot->index];
-    const uint32_t count = run->cut.nodes->count, inputs = run->cut.nodes->node[0].plan->inputs;
+    const uint32_t count = run->cut.nodes->count;
     unsigned char *edges = context->memory[GF_CUDA_EDGES].data;
     gf_range needs[GF_MAX_EDGES];
     gf_rows rows[GF_MAX_EDGES]; // of each edge on the device
@@ -365,9 +365,12 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         return GF_OK;
     gf_queue queue = cuda_queue_of(context, error);
     gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
-    for (uint32_t i = 0; i < inputs; i++)
-        gf_queue_upload(&queue, edges + i * run->source_bytes, gf_row(&slot->in[i], rows[0].y0),
-                        static_cast<size_t>(rows[0].rows) * rows[0].stride);
+    gf_queue_upload(&queue, edges, gf_row(&slot->in, rows[0].y0),
+                    static_cast<size_t>(rows[0].rows) * rows[0].stride);
+    for (uint32_t i = 0; i < count; i++)
+        if (slot->out[i].second.data)
+            gf_queue_upload(&queue, edges + run->nodes[i].second, slot->out[i].second.data,
+                            slot->out[i].second.rows * slot->out[i].second.stride);
     gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
     cuda_follow(run, context, &queue);
     gf_queue_record(&queue, context->events[GF_CUDA_READY]);
@@ -376,8 +379,9 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         gf_strip strip = {};
         if (rows[i + 1].rows == 0)
             continue;
-        strip.in[0] = strip.in[1] = rows[node->from];
-        strip.in[1].data += run->source_bytes; // only the source has two
+        strip.in[0] = rows[node->from];
+        strip.in[1] = slot->out[i].second;
+        strip.in[1].data = edges + node->second;
         strip.out = rows[i + 1];
         strip.records = edges + node->records;
         strip.state = cuda->states[context->index].data + node->state;
@@ -457,7 +461,7 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     return queue.status ? queue.status : cuda_wait_payloads(run, slot, &queue);
 }
 
-static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT], double *) {
     const gf_cuda_run *run = static_cast<const gf_cuda_run *>(state);
     for (int stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++) {
         gf_busy all = {0, cuda_used_devices(run)};

@@ -23,6 +23,12 @@ typedef struct gf_node {
     uint32_t from; /* edge that it reads, of an earlier node */
 } gf_node;
 
+/* A node with two inputs reads the same rows of a second image, which has a source of its own. Its
+ * output rows depend on the same rows only. */
+static inline bool gf_node_has_second(const gf_node *node) {
+    return node->plan->inputs == 2;
+}
+
 /* The nodes of a job, at least one; the first one reads edge 0. */
 typedef struct gf_nodes {
     const gf_node *node;
@@ -53,8 +59,10 @@ typedef struct gf_cut {
     uint64_t strips;
     uint32_t slots;
     /* Images in memory that contain the rows of the source, and of the last edge; data NULL: they
-     * are in rings. The ring of such an edge is empty. */
-    gf_rows in[2], out;
+     * are in rings. The ring of such an edge is empty. If the source is in memory, so is the second
+     * image of each node that has one. */
+    gf_rows in, out;
+    const gf_rows *second; /* of each node */
     gf_edge_cut edge[GF_MAX_EDGES];
 } gf_cut;
 
@@ -68,6 +76,9 @@ static inline size_t gf_align(size_t bytes) {
 /* Divide into strips of a height, with rings for a number of slots. The caller has set nodes,
  * source and images in memory. */
 void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots);
+/* Return the bytes of the rings of all inputs: of the source, and of the second image of each node
+ * that has one, with a strip per slot. *at: receives the position of the latter, for each node. */
+size_t gf_cut_ring_bytes(const gf_cut *cut, size_t at[GF_MAX_NODES]);
 /* Return the number of rows of an edge. */
 uint64_t gf_edge_rows(const gf_nodes *nodes, uint32_t edge);
 /* Return the least position at which the rows of an edge before `end` are due. */
@@ -112,6 +123,7 @@ bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, 
 
 /* Output of a node for one strip. */
 typedef struct gf_node_rows {
+    gf_rows second;          /* the same rows of its second image; data NULL: it has none */
     gf_rows rows;            /* new rows of its edge; data NULL: no image */
     unsigned char *records;  /* of these rows */
     unsigned char *payloads; /* in image order, payload_stride bytes apart */
@@ -123,8 +135,8 @@ typedef struct gf_node_rows {
 typedef struct gf_slot {
     uint32_t index;
     uint64_t strip;
-    gf_rows in[2];     /* rows of the source that the strip needs, for each input */
-    gf_node_rows *out; /* of each node; complete after gf_backend.wait */
+    gf_rows in;        /* rows of the source that the strip needs */
+    gf_node_rows *out; /* of each node; complete after gf_backend.wait, `second` before submit */
 } gf_slot;
 
 /* Strip geometry requested by a backend. */
@@ -256,8 +268,8 @@ typedef struct gf_backend {
     void (*describe)(const void *state, char *text, size_t size);
     /* Return the strip geometry that suits the backend for images of this chain. */
     gf_strip_request (*request)(const void *state, const gf_nodes *nodes);
-    /* Prepare one image and allocate the buffers of all slots. *ring: memory for the rings of the
-     * source, one per input after the other. */
+    /* Prepare one image and allocate the buffers of all slots. *ring: memory for the rings of all
+     * inputs (gf_cut_ring_bytes). */
     gf_status (*begin)(void *state, const gf_cut *cut, gf_slot *slots, unsigned char **ring,
                        void **run, gf_error *error);
     /* Start to compute a filled slot, in image order; may return before the output is complete. The
@@ -265,8 +277,9 @@ typedef struct gf_backend {
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
     /* Wait until the slot's output is complete. submit may run concurrently in another thread. */
     gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
-    /* Add the busy times of uploading, computing and downloading. Called after the last wait. */
-    void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
+    /* Add the busy times of uploading, computing and downloading, and the seconds that each node
+     * has computed. Called after the last wait. */
+    void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT], double *nodes);
     /* Merge all states of a node into *state, which is empty. Called after the last wait. */
     gf_status (*collect)(void *run, uint32_t node, void *state, gf_error *error);
     /* Wait for submitted work. Free the run and the buffers, or keep these for the next image. */
@@ -300,8 +313,8 @@ gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t p
                           void *scratch, gf_isa isa, gf_error *error);
 
 /* Return the strip of a node of a slot, without a state and with its first payload. in: the rows
- * that it reads. */
-gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows in[2], const gf_node_rows *out);
+ * that it reads of its edge. */
+gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows *in, const gf_node_rows *out);
 
 /* Allocate n aligned blocks of `bytes` bytes; 0 bytes are valid. Return NULL if out of memory. */
 void *gf_aligned_alloc(size_t n, size_t bytes);

@@ -22,7 +22,7 @@ typedef struct gf_cpu {
 /* A strip of a node. */
 typedef struct cpu_task {
     struct cpu_node *node;
-    gf_rows in[2];     /* rows that it reads */
+    gf_rows in;        /* rows that it reads of its edge */
     gf_rows view;      /* rows of its edge in this strip: kept ones and new ones */
     gf_node_rows *out; /* new ones, with the records and payloads */
     gf_work work;
@@ -43,8 +43,9 @@ typedef struct cpu_node {
     unsigned char *memory; /* of its ring, and of the records and payloads of all slots */
     unsigned char *records, *payloads;
     gf_ring ring;
-    uint64_t begun, done; /* strips; those before `done` are complete */
-    cpu_task *tasks;      /* one per slot */
+    uint64_t begun, done;      /* strips; those before `done` are complete */
+    atomic_uint_fast64_t busy; /* nanoseconds of all threads */
+    cpu_task *tasks;           /* one per slot */
 } cpu_node;
 
 typedef struct cpu_run {
@@ -268,8 +269,8 @@ static gf_status cpu_begin(void *state, const gf_cut *cut, gf_slot *slots, unsig
     for (uint32_t i = 0; i < count && !cpu->golden; i++)
         run->scratch_bytes =
             gf_max(run->scratch_bytes, gf_align(gf_cpu_scratch_bytes(cut->nodes->node[i].plan)));
-    const size_t ring_bytes =
-        cut->nodes->node[0].plan->inputs * (size_t)cut->edge[0].ring_rows * cut->edge[0].stride;
+    size_t second[GF_MAX_NODES];
+    const size_t ring_bytes = gf_cut_ring_bytes(cut, second);
     run->ring = gf_alloc_pages(ring_bytes);
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->tasks = calloc((size_t)count * cut->slots, sizeof *run->tasks);
@@ -306,10 +307,11 @@ gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t p
 
 static void cpu_run_part(void *context, uint32_t part, uint32_t thread) {
     cpu_task *task = context;
-    const cpu_node *node = task->node;
+    cpu_node *node = task->node;
     const cpu_run *run = node->run;
     const gf_plan *plan = node->plan;
-    gf_strip strip = gf_slot_strip(plan, task->in, task->out);
+    gf_strip strip = gf_slot_strip(plan, &task->in, task->out);
+    const double began = gf_now();
     gf_error error;
     strip.state = node->states + (cpu_one_state(plan) ? 0 : thread) * node->state_bytes;
     if (task->out->payload_pieces)
@@ -321,6 +323,7 @@ static void cpu_run_part(void *context, uint32_t part, uint32_t thread) {
                               run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
     if (status && !atomic_flag_test_and_set(&task->failed))
         task->error = error;
+    atomic_fetch_add(&node->busy, (uint64_t)((gf_now() - began) * 1e9));
 }
 
 /* ---- the scheduler --------------------------------------------------------------------------- */
@@ -380,9 +383,9 @@ static cpu_task *cpu_begin_strip(cpu_node *node) {
         (cpu_one_state(node->plan) && node->done < k) || !cpu_place(node, task))
         return NULL;
     if (node->from)
-        task->in[0] = run->nodes[node->from - 1].tasks[s].view;
+        task->in = run->nodes[node->from - 1].tasks[s].view;
     else
-        memcpy(task->in, run->slots[s].in, sizeof task->in);
+        task->in = run->slots[s].in;
     task->work = (gf_work){.run = cpu_run_part,
                            .ended = run->alone ? NULL : cpu_ended,
                            .context = task,
@@ -470,12 +473,14 @@ static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
 }
 
 /* Report as many workers as can run concurrently. */
-static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT], double *nodes) {
     const cpu_run *run = state;
     uint64_t workers = 0;
-    for (uint32_t i = 0; i < run->cut.nodes->count; i++)
+    for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
         workers += run->nodes[i].parts *
                    (cpu_one_state(run->nodes[i].plan) ? 1 : (uint64_t)run->cut.slots);
+        nodes[i] += (double)atomic_load(&run->nodes[i].busy) * 1e-9;
+    }
     const double seconds = gf_pool_busy(run->cpu->pool) - run->busy_before;
     gf_busy_add(&busy[GF_COMPUTING],
                 (gf_busy){seconds, (uint32_t)gf_min(workers, run->cpu->threads)});

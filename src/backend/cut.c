@@ -175,7 +175,7 @@ void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots) {
     for (uint32_t e = 0; e <= cut->nodes->count; e++) {
         gf_edge_cut *of = &cut->edge[e];
         cut_set_most(cut, e);
-        const gf_rows *image = e == 0 ? &cut->in[0] : e == cut->nodes->count ? &cut->out : NULL;
+        const gf_rows *image = e == 0 ? &cut->in : e == cut->nodes->count ? &cut->out : NULL;
         const uint64_t count = of->end - of->start;
         const uint64_t strips = e == 0 || (cut->nodes->written >> e & 1) ? slots : UNWRITTEN_STRIPS;
         of->ring_rows = of->max_rows && strips >= count / of->max_rows
@@ -184,6 +184,17 @@ void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots) {
         if (!of->stride || (image && image->data))
             of->ring_rows = 0;
     }
+}
+
+size_t gf_cut_ring_bytes(const gf_cut *cut, size_t at[GF_MAX_NODES]) {
+    size_t bytes = (size_t)cut->edge[0].ring_rows * cut->edge[0].stride;
+    for (uint32_t i = 0; i < cut->nodes->count; i++) {
+        const gf_edge_cut *edge = &cut->edge[cut->nodes->node[i].from];
+        at[i] = bytes;
+        if (gf_node_has_second(&cut->nodes->node[i]) && !cut->in.data)
+            bytes += cut->slots * (size_t)edge->max_rows * edge->stride;
+    }
+    return bytes;
 }
 
 bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, uint64_t rows,
@@ -216,12 +227,14 @@ gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part
     return piece;
 }
 
-gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows in[2], const gf_node_rows *out) {
-    return (gf_strip){.in = {in[0], in[1]},
-                      .out = out->rows,
-                      .records = out->records,
-                      .payload = out->payloads,
-                      .constants = plan->constants};
+gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows *in, const gf_node_rows *out) {
+    const gf_rows *second = &out->second;
+    return (gf_strip){
+        .in = {second->data ? gf_rows_part(in, second->y0, second->rows) : *in, *second},
+        .out = out->rows,
+        .records = out->records,
+        .payload = out->payloads,
+        .constants = plan->constants};
 }
 
 void *gf_aligned_alloc(size_t n, size_t bytes) {

@@ -222,14 +222,23 @@ static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
 }
 
 gf_forecast gf_auto_expect(const gf_workload *work, const gf_auto_machine *machine) {
-    const gf_plan *plan = work->plan;
+    const gf_nodes *nodes = work->nodes;
+    const gf_format *in = &nodes->node[0].plan->in;
     const gf_codec_costs *codec = &work->codec;
-    const uint64_t rows = work->rows ? work->rows : plan->in.height;
-    const double samples = (double)gf_row_samples(&plan->in) * (double)rows;
+    const uint64_t rows = work->rows ? work->rows : in->height;
+    const double samples = (double)gf_row_samples(in) * (double)rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
-    const double compute = samples * plan->cost * 1e-9;
-    const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
-    const double down = samples * plan->download;
+    const double share = (double)rows / (double)in->height;
+    double compute = 0, up = samples * (double)gf_type_bytes(in->type), down = 0;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const gf_plan *plan = nodes->node[i].plan;
+        const double own = (double)gf_row_samples(&plan->in) * (double)plan->in.height * share;
+        compute += own * plan->cost * 1e-9;
+        up += own * (double)gf_type_bytes(plan->in.type) * (plan->inputs - 1);
+        down += own * plan->download;
+        if (nodes->written >> (i + 1) & 1)
+            down += share * (double)gf_row_bytes(&plan->out) * (double)plan->out.height;
+    }
     const double transfer = auto_share(fmax(up, down) / CUDA_BYTES_PER_SECOND, machine->devices);
     const double start = machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, work->images);
     /* The slowest stage determines the time, unless the sum of all stages exceeds the cores. */

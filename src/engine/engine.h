@@ -32,7 +32,7 @@ uint32_t gf_engine_threads(const gf_engine *engine);
 
 /* Work for which a backend is chosen. */
 typedef struct gf_workload {
-    const gf_plan *plan;
+    const gf_nodes *nodes;
     gf_codec_costs codec; /* cost of reading and writing; all zero for none */
     uint64_t rows;        /* rows to compute; 0: all */
     uint64_t images;      /* similar images, with this one, that share the start-up time; 0: one */

@@ -162,7 +162,8 @@ static void corrupt(const faulty_run *run, const gf_slot *slot) {
             flip_payload(run, out);
         break;
     case CORRUPT_INPUT:
-        flip(gf_row(&slot->in[expected.bit % plan->inputs], y), gf_row_bytes(&plan->in));
+        flip(gf_row(expected.bit % plan->inputs ? &out->second : &slot->in, y),
+             gf_row_bytes(&plan->in));
         break;
     default:
         break;
@@ -179,8 +180,8 @@ static gf_status faulty_wait(void *state, gf_slot *slot, gf_error *error) {
     return status;
 }
 
-static void faulty_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
-    gf_backend_cpu.busy(((const faulty_run *)state)->cpu, busy);
+static void faulty_busy(void *state, gf_busy busy[GF_STAGE_COUNT], double *nodes) {
+    gf_backend_cpu.busy(((const faulty_run *)state)->cpu, busy, nodes);
 }
 
 static gf_status faulty_collect(void *state, uint32_t node, void *total, gf_error *error) {

@@ -11,36 +11,45 @@
 
 #define OTHER_FILES 32u /* files that a process has open in addition to those of a batch */
 
+/* Reject parameters that name files. */
+static gf_status files_check_step(const gf_chain *chain, uint32_t step, gf_error *error) {
+    const gf_filter *filter = chain->step[step].filter;
+    for (size_t i = 0; filter && i < filter->info.param_count; i++) {
+        const gf_param *param = &filter->info.params[i];
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
+            gf_settings_text(chain->step[step].settings, param->name))
+            return gf_fail(
+                error, GF_USAGE,
+                "--%s: names one file, and there may be many inputs; run them one by one",
+                param->name);
+    }
+    return GF_OK;
+}
+
 /* Reject what conflicts for every image. */
 static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
-    const gf_filter_info *info = &batch->chain.filter->info;
-    if (info->inputs != 1)
+    const char *name = gf_chain_name(&batch->chain);
+    if (batch->chain.inputs != 1)
         return gf_fail(error, GF_USAGE,
                        "%s: needs %u inputs, and a batch has one per item; run them one by one",
-                       info->name, info->inputs);
+                       name, batch->chain.inputs);
     gf_status status = gf_check_options(&batch->options.engine, &batch->chain.options, error);
-    for (size_t i = 0; i < info->param_count && !status; i++) {
-        const gf_param *param = &info->params[i];
-        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
-            gf_settings_text(batch->chain.settings, param->name))
-            status =
-                gf_fail(error, GF_USAGE,
-                        "--%s: names one file, and there may be many inputs; run them one by one",
-                        param->name);
-    }
+    for (uint32_t i = 0; i < batch->chain.steps && !status; i++)
+        status = files_check_step(&batch->chain, i, error);
     if (!status && batch->source.take && batch->options.in_order)
-        status =
-            gf_fail(error, GF_USAGE, "%s: a shared batch cannot report items in order", info->name);
+        status = gf_fail(error, GF_USAGE, "%s: a shared batch cannot report items in order", name);
     if (!status && batch->chain.options.dry_run)
         status = gf_fail(error, GF_USAGE,
-                         "%s: a batch does not support dry runs; check each file separately",
-                         info->name);
+                         "%s: a batch does not support dry runs; check each file separately", name);
     if (!status && !batch->items && batch->count)
-        status = gf_fail(error, GF_USAGE, "%s: the list of items is NULL", info->name);
+        status = gf_fail(error, GF_USAGE, "%s: the list of items is NULL", name);
     for (uint64_t i = 0; i < batch->count && !status; i++) {
         const gf_chain chain = gf_batch_chain(batch, i);
         const char *const *out = batch->items[i].out;
-        status = gf_chain_check_paths(&chain, out ? out[0] : NULL, error);
+        status = gf_chain_check_paths(&chain, error);
+        if (!status && chain.steps == chain.filters && out && out[0])
+            status = gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
+                             name, out[0]);
     }
     if (status)
         return status;
@@ -49,11 +58,12 @@ static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
     for (uint32_t channels = 1; channels <= GF_MAX_CHANNELS; channels++)
         for (gf_type type = GF_U8; type <= GF_F32; type++) {
             const gf_format format = {64, 64, channels, type, channels % 2 == 0};
-            gf_plan *plan;
-            if (!gf_chain_plan(&batch->chain, &format, &plan, first.status ? NULL : &first)) {
-                gf_plan_free(plan);
+            gf_graph *graph;
+            const gf_status invalid =
+                gf_graph_new(&batch->chain, &format, &graph, first.status ? NULL : &first);
+            gf_graph_free(graph);
+            if (!invalid)
                 return GF_OK;
-            }
         }
     return gf_return_error(&first, error);
 }
@@ -68,10 +78,10 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
 
 #define TRIES 16u /* images to try before giving up */
 
-gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
+gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_nodes *nodes,
                             const gf_codec_costs *codec) {
     const uint64_t device_files = gf_min(batch->at_once, gf_batch_engines(batch, 1));
-    const gf_workload work = {plan, *codec, 0, gf_batch_expected(batch)};
+    const gf_workload work = {nodes, *codec, 0, gf_batch_expected(batch)};
     const gf_auto_machine machine = {.threads = batch->threads,
                                      .devices = 1,
                                      .files = batch->at_once,
@@ -84,7 +94,7 @@ gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
 /* Return whether CPU threads and a device should share the batch, assuming that all items resemble
  * this one. *forecast: without sharing. */
 static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forecast *forecast) {
-    const gf_format *in = &task->plan->in;
+    const gf_format *in = &task->inputs.format;
     const gf_buffer none = {NULL, 0};
     gf_buffer buffer = {NULL, 0};
     gf_png_scan scan;
@@ -112,12 +122,16 @@ static bool files_wants_cuda(gf_file_batch *batch) {
         const gf_status status = gf_batch_open_image(batch, i, &chain, &task, NULL);
         if (!status) {
             gf_codec_costs codec = {0}; /* 0 for writing an unknown format */
-            if (chain.out_path)
-                codec = gf_encoding_costs(chain.out_path, &batch->chain.options,
-                                          batch->threads_per_file);
+            for (uint32_t w = 0; w < task.graph->writers; w++) {
+                const char *path = chain.step[task.graph->writer[w].step].out_path;
+                const gf_codec_costs one =
+                    gf_encoding_costs(path, &batch->chain.options, batch->threads_per_file);
+                codec.encode += one.encode;
+                codec.encode_threads = (uint32_t)gf_max(codec.encode_threads, one.encode_threads);
+            }
             codec.decode = task.inputs.sources[0]->cost;
             codec.decode_threads = task.inputs.sources[0]->threads;
-            forecast = gf_batch_expect(batch, task.plan, &codec);
+            forecast = gf_batch_expect(batch, &task.graph->nodes, &codec);
             batch->with_cpu = files_wants_both(batch, &task, &forecast);
             memcpy(batch->reason, forecast.reason, sizeof batch->reason);
         }

@@ -43,7 +43,7 @@ gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_chai
 gf_status gf_batch_run(const gf_file_batch *batch, const gf_batch_devices *devices,
                        gf_error *error);
 /* Return auto's estimate for all items, assuming that they resemble this one. */
-gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
+gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_nodes *nodes,
                             const gf_codec_costs *codec);
 /* Run gf_run_batch on the given devices, regardless of auto and of the backend's type, for tests
  * without a device. devices NULL: no difference. */

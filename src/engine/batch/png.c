@@ -35,24 +35,30 @@ static size_t png_out_bytes(const gf_plan *plan) {
     return plan->out.width ? png_image_bytes(&plan->out) : 0;
 }
 
+/* Return the plan of a task that is a candidate: of its only node. */
+static const gf_plan *png_plan(const gf_task *task) {
+    return gf_graph_only(task->graph);
+}
+
 uint64_t gf_batch_png_bytes(const gf_task *task) {
-    return png_in_bytes(task->plan) + png_out_bytes(task->plan) +
+    return png_in_bytes(png_plan(task)) + png_out_bytes(png_plan(task)) +
            gf_align((size_t)png_file_bytes(task));
 }
 
 bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) {
-    const gf_plan *plan = task->plan;
+    const gf_plan *plan = png_plan(task);
     const gf_file_options *options = &task->chain->options;
     const uint64_t memory = batch->options.engine.max_memory;
     const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
-    const uint64_t filtered = (gf_row_bytes(&plan->in) + 1) * plan->in.height;
-    return task->inputs.sources[0]->codec == &gf_png_codec && png_file_bytes(task) <= max &&
-           !options->as && !options->channels && png_file_bytes(task) < MAX_BYTES &&
-           filtered < MAX_BYTES && task->inputs.limits.max_chunk >= MIN_MAX_CHUNK &&
-           !batch->options.engine.verify &&
-           (!plan->out.width ||
-            (task->stored.type == plan->out.type &&
-             gf_sink_takes_encoded(task->chain->out_path, plan->out.type, options)));
+    const gf_format *in = &task->inputs.format;
+    const uint64_t filtered = (gf_row_bytes(in) + 1) * in->height;
+    const gf_writer *writer = task->graph->writers ? &task->graph->writer[0] : NULL;
+    return plan && task->graph->writers <= 1 && task->inputs.sources[0]->codec == &gf_png_codec &&
+           png_file_bytes(task) <= max && !options->as && !options->channels &&
+           png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
+           task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify &&
+           (!writer || gf_sink_takes_encoded(task->chain->step[writer->step].out_path,
+                                             writer->stored.type, options));
 }
 
 unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_buffer *buffer,
@@ -72,15 +78,16 @@ unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_
     const bool read =
         !gf_input_read(&input, file, size, &got, NULL) && gf_png_scan_file(file, got, scan);
     gf_input_close(&input);
-    return read && gf_format_equal(&scan->format, &task->plan->in) ? file : NULL;
+    return read && gf_format_equal(&scan->format, &task->inputs.format) ? file : NULL;
 }
 
 gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const gf_buffer *host) {
     gf_task *task = &image->task;
-    const gf_format *in = &task->plan->in;
+    const gf_format *in = &task->inputs.format;
     const gf_png_scan *scan = &image->file.scan;
     const uint32_t parts = gf_png_scan_parts(scan);
-    unsigned char *data = image->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
+    unsigned char *data =
+        image->memory + png_in_bytes(png_plan(task)) + png_out_bytes(png_plan(task));
     size_t *places = calloc(2 * (size_t)parts, sizeof *places);
     gf_source *held;
     image->places = places;
@@ -118,13 +125,14 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
     const size_t each = sizeof(gf_device_file) + sizeof(gf_out_pixels) + sizeof(bool);
     gf_device_file *files = calloc(count, each);
     if (!files)
-        return gf_fail_memory(error, batch->chain.filter->info.name, count * each, "a group");
+        return gf_fail_memory(error, gf_chain_name(&batch->chain), count * each, "a group");
     gf_out_pixels *images = (gf_out_pixels *)(files + count);
     bool *decoded = (bool *)(images + count);
     size_t i = 0;
     for (gf_batch_image *image = group; image; image = png_next(image), i++) {
         files[i] = image->file;
-        images[i] = (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&group->task.plan->in))};
+        images[i] =
+            (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&png_plan(&group->task)->in))};
     }
     const gf_device_decoding call = {
         .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
@@ -139,15 +147,16 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
 
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
                                gf_batch_image *first, void *stream, gf_error *error) {
-    const gf_plan *plan = first->task.plan;
+    const gf_plan *plan = png_plan(&first->task);
     const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
+    const uint32_t step = gf_chain_first(&batch->chain);
     double began = gf_now();
     /* The arrays are in one block. */
     const size_t each = sizeof(gf_buffer) + sizeof(gf_out_pixels) + 2 * sizeof(gf_pixels) +
                         sizeof(uint64_t) + sizeof(gf_result *);
     gf_buffer *encoded = calloc(count, each);
     if (!encoded)
-        return gf_fail_memory(error, batch->chain.filter->info.name, count * each, "a group");
+        return gf_fail_memory(error, gf_chain_name(&batch->chain), count * each, "a group");
     gf_out_pixels *out = (gf_out_pixels *)(encoded + count);
     gf_pixels *in = (gf_pixels *)(out + count), *rows = in + count;
     uint64_t *largest = (uint64_t *)(rows + count);
@@ -164,10 +173,11 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
     gf_chain chain = batch->chain;
     chain.count = k;
     chain.in[0] = in;
-    chain.out = plan->out.width ? out : NULL;
+    for (uint32_t i = 0; i < chain.steps; i++)
+        chain.step[i].out = chain.step[i].filter ? NULL : out;
     if (k)
         status = gf_run_on_device(engine, &chain, &plan->in, stream,
-                                  chain.filter->measure ? results : NULL, error);
+                                  plan->filter->measure ? results : NULL, error);
     png_add_time(first, count, GF_COMPUTING, &began);
     const gf_device_encoding call = {
         &plan->out, k, rows, encoded, largest, gf_engine_threads(engine), stream};
@@ -180,12 +190,12 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
             gf_report *report = &image->made.report;
             snprintf(report->backend, sizeof report->backend, "%s", engine->named->name);
             engine->named->describe(image->on.state, report->device, sizeof report->device);
-            gf_made_report_plan(&image->made, plan);
+            gf_made_report_graph(&image->made, &batch->chain, first->task.graph);
             report->rows_per_strip = plan->in.height;
             report->strips = 1;
             image->encoded = encoded[k];
             image->largest = largest[k];
-            image->made.results[0] = results[k++];
+            image->made.results[step] = results[k++];
         }
     free(encoded);
     return status;
@@ -194,7 +204,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
 gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
                                const gf_format *format, gf_batch_image *image, void *stream) {
     const size_t places[2] = {0, 0};
-    gf_status status = gf_chain_plan(&batch->chain, format, &image->task.plan, NULL);
+    gf_status status = gf_graph_new(&batch->chain, format, &image->task.graph, NULL);
     image->file = (gf_device_file){.scan = {.format = *format, .part_rows = format->height},
                                    .data = image->memory,
                                    .places = places};
@@ -204,7 +214,7 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     if (!status)
         status = gf_batch_png_compute(batch, engine, 1, image, stream, NULL);
     gf_made_free_results(&image->made);
-    gf_plan_free(image->task.plan);
+    gf_graph_free(image->task.graph);
     return status;
 }
 
@@ -216,7 +226,7 @@ gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error) {
     gf_task *task = &image->task;
     gf_buffer host;
     gf_status status = gf_task_open_outputs(task, error);
-    gf_sink *sink = task->sink;
+    gf_sink *sink = task->writer[0].sink;
     if (!status && sink && !(status = memory->take_host(image->on.state, &host, error))) {
         sink->clipped = image->largest;
         status = memory->download(image->on.state, encoded + GF_PNG_HEAD,
@@ -224,8 +234,8 @@ gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error) {
         memory->return_host(image->on.state, &host);
     }
     gf_busy_add(&image->made.report.busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    if (!status && sink)
-        status = gf_task_finish_sink(task, error);
+    if (!status)
+        status = gf_task_finish_sinks(task, error);
     if (!status)
         return gf_task_publish(task, error);
     gf_made_free_results(&image->made);

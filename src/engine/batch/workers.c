@@ -68,7 +68,9 @@ gf_chain gf_batch_chain(const gf_file_batch *batch, uint64_t item) {
     gf_chain chain = batch->chain;
     chain.item = item;
     chain.in_paths[0] = files->in;
-    chain.out_path = chain.output && files->out ? files->out[0] : NULL;
+    for (uint32_t i = 0, writer = 0; i < chain.steps; i++)
+        if (!chain.step[i].filter)
+            chain.step[i].out_path = files->out ? files->out[writer++] : NULL;
     chain.options.force = chain.options.force || files->replace;
     return chain;
 }
@@ -126,7 +128,7 @@ static gf_event worker_ask(batch_worker *worker, gf_batch_image *image) {
         return GF_IS_DONE;
     gf_error error;
     (void)gf_fail(&error, GF_USAGE, "%s: item %" PRIu64 " is out of range; the batch has %" PRIu64,
-                  batch->chain.filter->info.name, item, batch->count);
+                  gf_chain_name(&batch->chain), item, batch->count);
     pthread_mutex_lock(&worker->run->lock);
     workers_abort(worker->run, &error);
     pthread_mutex_unlock(&worker->run->lock);
@@ -153,7 +155,7 @@ static gf_event worker_open(batch_worker *worker, gf_batch_image *image) {
         (!item->several_parts ||
          (worker_read(worker, image, &(gf_buffer){NULL, 0}) && item->parts > 1))) {
         image->task.made = &image->made;
-        item->format = image->task.plan->in;
+        item->format = image->task.inputs.format;
         item->bytes = gf_batch_png_bytes(&image->task);
         return GF_IS_DONE;
     }
@@ -269,7 +271,7 @@ static gf_event worker_open_engine(batch_worker *worker, gf_batch_image *image) 
         (double)worker->on.backend->memory->free_bytes(worker->on.state) * share;
     uint64_t bytes = free_bytes > (double)ENCODER_BYTES ? (uint64_t)free_bytes - ENCODER_BYTES : 0;
     /* For PNG files; the rest is for the filtered rows of the input image. */
-    bytes = batch->chain.filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;
+    bytes = gf_chain_makes_image(&batch->chain) ? bytes / 3 * 2 : bytes / 2;
     pthread_mutex_lock(&run->lock);
     if (is_first)
         run->schedule.engine_bytes = gf_min(bytes, run->schedule.engine_bytes);
@@ -346,7 +348,7 @@ static void images_add(batch_run *run) {
         image_return(run, image);
         return;
     }
-    (void)gf_fail_memory(&error, run->batch->chain.filter->info.name, sizeof *image, "an image");
+    (void)gf_fail_memory(&error, gf_chain_name(&run->batch->chain), sizeof *image, "an image");
     workers_abort(run, &error);
 }
 
@@ -430,7 +432,7 @@ static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
     const uint32_t workers = schedule->coders + schedule->driver_count;
     if (schedule->driver_count < run->devices->count)
         (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
-                      run->batch->chain.filter->info.name, strerror(failed));
+                      gf_chain_name(&run->batch->chain), strerror(failed));
     /* Two for each worker: one that it processes, and one that it may start. */
     for (uint32_t i = 0; i < workers; i++) {
         images_add(run);
@@ -501,7 +503,7 @@ gf_status gf_batch_run(const gf_file_batch *batch, const gf_batch_devices *devic
                        gf_error *error) {
     batch_run *run = calloc(1, sizeof *run);
     if (!run)
-        return gf_fail_memory(error, batch->chain.filter->info.name, sizeof *run, "a batch");
+        return gf_fail_memory(error, gf_chain_name(&batch->chain), sizeof *run, "a batch");
     run->batch = batch;
     run->devices = devices;
     memcpy(run->reason, batch->reason, sizeof run->reason);

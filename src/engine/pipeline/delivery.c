@@ -1,35 +1,46 @@
-/* Consumer of an image: writes rows to the sink and passes measurements to the measure. */
+/* Consumer of an image: writes rows to the sinks and passes measurements to the measures. */
 #include "engine/pipeline/pipeline.h"
 
 #include <assert.h>
 
 #include "core/error.h"
 
-static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_error *error) {
-    const gf_measure *measure = delivery->measure;
-    const gf_plan *plan = delivery->plan;
-    gf_sink *sink = delivery->sink;
-    const gf_node_rows *out = &slot->out[0];
+/* Write the new rows of a strip from `first` on. */
+static gf_status delivery_write(gf_written *written, const gf_rows *out, uint64_t first,
+                                gf_error *error) {
+    const gf_rows rows = gf_rows_part(out, first, out->y0 + out->rows - first);
+    const gf_sink *sink = written->sink;
+    const gf_status status =
+        sink->ops->write(written->sink, rows.data, rows.stride, rows.rows, error);
+    if (!status && written->digests)
+        written->digest = gf_digest_rows(written->digest, &rows, written->row_bytes);
+    return status;
+}
+
+/* Take what a node has made of a strip. */
+static gf_status delivery_take_node(gf_delivery *delivery, uint32_t node, const gf_slot *slot,
+                                    gf_error *error) {
+    gf_delivered *to = &delivery->node[node];
+    const gf_measure *measure = to->measure;
+    const gf_plan *plan = delivery->nodes->node[node].plan;
+    const gf_node_rows *out = &slot->out[node];
     const uint64_t end = out->rows.y0 + out->rows.rows;
-    const uint64_t first = gf_max(delivery->next, out->rows.y0);
+    const uint64_t first = gf_max(to->next, out->rows.y0);
     gf_status status = GF_OK;
     if (first >= end)
         return GF_OK;
     assert(!plan->has_payload || first == out->rows.y0);
-    delivery->next = end;
-    const gf_rows rows = gf_rows_part(&out->rows, first, end - first);
-    if (sink)
-        status = sink->ops->write(sink, rows.data, rows.stride, rows.rows, error);
-    if (!status && delivery->digests)
-        delivery->digest = gf_digest_rows(delivery->digest, &rows, gf_row_bytes(&plan->out));
-    if (!status && plan->record) {
+    to->next = end;
+    for (uint32_t i = 0; i < delivery->written_count && !status; i++)
+        if (delivery->written[i].edge == node + 1)
+            status = delivery_write(&delivery->written[i], &out->rows, first, error);
+    if (!status && plan->record && measure) {
         const gf_rows all = {out->records, plan->record, out->rows.y0, out->rows.rows};
         const gf_rows records = gf_rows_part(&all, first, end - first);
-        status = measure->rows(plan, delivery->data, &records, error);
+        status = measure->rows(plan, to->data, &records, error);
     }
-    for (uint32_t i = 0; i < out->payload_pieces && !status; i++)
-        status =
-            measure->payload(plan, delivery->data, out->payloads + i * out->payload_stride, error);
+    for (uint32_t i = 0; i < out->payload_pieces && measure && !status; i++)
+        status = measure->payload(plan, to->data, out->payloads + i * out->payload_stride, error);
     return status;
 }
 
@@ -37,16 +48,18 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
     gf_delivery *delivery = (gf_delivery *)consumer;
     const gf_watch *watch = delivery->watch;
     const double began = gf_now();
-    const gf_status status = delivery_take(delivery, slot, error);
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < delivery->nodes->count && !status; i++)
+        status = delivery_take_node(delivery, i, slot, error);
     gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     if (status || !watch || !watch->progress)
         return status;
-    const uint64_t done = slot->in[0].y0 + slot->in[0].rows - watch->first;
+    const uint64_t done = slot->in.y0 + slot->in.rows - watch->first;
     if (done <= delivery->seen) /* the strip has no new rows, or another backend reads again */
         return GF_OK;
     delivery->seen = done;
     const gf_progress now = {.item = watch->item,
-                             .in = delivery->plan->in,
+                             .in = delivery->nodes->node[0].plan->in,
                              .done = watch->pass * watch->rows + done,
                              .total = watch->passes * watch->rows};
     return watch->progress(watch->context, &now)
@@ -56,9 +69,9 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
 
 static gf_status delivery_state(gf_consumer *consumer, uint32_t node, const void *state,
                                 gf_error *error) {
-    gf_delivery *delivery = (gf_delivery *)consumer;
-    (void)node;
-    return delivery->measure->finish(delivery->plan, delivery->data, state, error);
+    const gf_delivered *to = &((gf_delivery *)consumer)->node[node];
+    const gf_plan *plan = ((gf_delivery *)consumer)->nodes->node[node].plan;
+    return to->measure ? to->measure->finish(plan, to->data, state, error) : GF_OK;
 }
 
 void gf_delivery_init(gf_delivery *delivery) {

@@ -38,9 +38,13 @@ static gf_u128 geometry_slot_bytes(const gf_cut *cut, uint32_t pieces) {
 /* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
 static bool geometry_fits(const gf_cut *cut, uint32_t pieces, gf_u128 extra, uint64_t budget) {
     gf_u128 bytes = geometry_slot_bytes(cut, pieces) * cut->slots + extra;
-    for (uint32_t e = 0; e <= cut->nodes->count; e++)
-        bytes += (gf_u128)cut->edge[e].ring_rows * cut->edge[e].stride *
-                 (e ? 1 : geometry_plan(cut, 0)->inputs);
+    for (uint32_t e = 0; e <= cut->nodes->count; e++) {
+        bytes += (gf_u128)cut->edge[e].ring_rows * cut->edge[e].stride;
+        if (e && gf_node_has_second(&cut->nodes->node[e - 1]) && !cut->in.data) {
+            const gf_edge_cut *from = &cut->edge[cut->nodes->node[e - 1].from];
+            bytes += (gf_u128)cut->slots * from->max_rows * from->stride;
+        }
+    }
     return bytes <= budget;
 }
 
@@ -59,10 +63,18 @@ static gf_u128 geometry_golden_bytes(const gf_cut *cut, uint32_t parts) {
         const gf_plan *plan = geometry_plan(cut, i);
         const gf_edge_cut *from = &cut->edge[cut->nodes->node[i].from], *to = &cut->edge[i + 1];
         const gf_u128 row = plan->golden_bytes / gf_plan_rows(plan) + 1;
-        bytes += (gf_u128)to->max_rows * to->stride;
+        bytes += (gf_u128)(to->keep + to->max_rows) * to->stride;
         bytes += plan->golden_bytes ? row * (to->max_rows + parts * (from->keep + 2)) : 0;
     }
     return bytes;
+}
+
+/* Return the number of images whose rows are read with those of an edge: itself and second ones. */
+static uint32_t geometry_images(const gf_nodes *nodes, uint32_t edge) {
+    uint32_t images = 1;
+    for (uint32_t i = edge; i < nodes->count; i++)
+        images += nodes->node[i].from == edge && gf_node_has_second(&nodes->node[i]);
+    return images;
 }
 
 /* Return the strip height for which the largest edge has a number of bytes. */
@@ -70,7 +82,7 @@ static uint64_t geometry_height(const gf_cut *cut, uint64_t bytes) {
     const double height = (double)gf_edge_rows(cut->nodes, 0);
     double most = 0;
     for (uint32_t e = 0; e <= cut->nodes->count; e++) {
-        const double row = (double)cut->edge[e].stride * (e ? 1 : geometry_plan(cut, 0)->inputs);
+        const double row = (double)cut->edge[e].stride * geometry_images(cut->nodes, e);
         most = fmax(most, row * fmax((double)gf_edge_rows(cut->nodes, e) / height, 1));
     }
     return (uint64_t)((double)bytes / most);
@@ -132,16 +144,17 @@ static void geometry_fit_to_source(gf_cut *cut, gf_strip_request *request,
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *error) {
     gf_strip_request request = job->on.backend->request(job->on.state, job->nodes);
-    if (job->in[0].data && request.in_memory) {
+    if (job->in.data && request.in_memory) {
         request.halos = MEMORY_HALOS;
         if (geometry_overlaps(job->nodes))
             request.bytes = gf_max(request.bytes, MEMORY_BYTES);
     }
-    if (job->in[0].data && job->out.data && request.in_memory && request.pieces == 1)
+    if (job->in.data && job->out.data && request.in_memory && request.pieces == 1)
         request.slots = 1; /* nothing overlaps: the calling thread computes */
     *cut = (gf_cut){.nodes = job->nodes, .source = job->source, .apart = request.apart};
     if (request.in_memory) {
-        memcpy(cut->in, job->in, sizeof cut->in);
+        cut->in = job->in;
+        cut->second = job->second;
         cut->out = job->out;
     }
     gf_cut_set(cut, 1, request.slots);

@@ -9,6 +9,12 @@
 #include "core/error.h"
 #include "io/stream/convert.h"
 
+/* Return whether all inputs that are read are in memory, and can be read again there. */
+static bool inputs_in_memory(const gf_inputs *inputs) {
+    return !inputs->paths ||
+           (gf_inputs_reading(inputs) == 1 && gf_memory_source_is(inputs->sources[0]));
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 struct stat gf_stat_file(const char *path) {
@@ -25,7 +31,7 @@ static gf_status inputs_fail_changed(const gf_inputs *inputs, gf_error *error) {
 static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2], gf_error *error) {
     const gf_format *format = &inputs->format;
     const uint64_t samples = gf_row_samples(format), rows = format->height * format->channels;
-    const gf_nodata_use use = inputs->type.nodata;
+    const gf_nodata_use use = inputs->nodata;
     if (!nodata[0].declared && !nodata[1].declared)
         return GF_OK;
     const uint64_t counts = use == GF_NODATA_ZERO ? rows + samples : 0;
@@ -39,7 +45,7 @@ static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2],
     uint64_t *counters = (uint64_t *)(left_out + 1);
     memset(counters, 0, counts * sizeof *counters);
     *left_out = (gf_left_out){.use = use,
-                              .images = inputs->count,
+                              .images = inputs->pair ? 2 : 1,
                               .nodata = {nodata[0], nodata[1]},
                               .first = inputs->left_out ? left_out->first : 0,
                               .end = inputs->left_out ? left_out->end : UINT64_MAX,
@@ -47,102 +53,111 @@ static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2],
                               .columns = counts ? counters + rows : NULL,
                               .missing = (uint8_t *)(counters + counts)};
     inputs->left_out = left_out;
-    return inputs->count == 1 ? gf_nodata_source(&inputs->sources[0], left_out, inputs->name, error)
-                              : GF_OK;
+    return inputs->pair ? GF_OK
+                        : gf_nodata_source(&inputs->sources[0], left_out, inputs->name, error);
 }
 
-/* Open the files of inputs->paths, and convert the samples of the first one. */
+/* Open the file of an input. */
+static gf_status inputs_open_source(gf_inputs *inputs, uint32_t i, gf_error *error) {
+    inputs->seconds[i] = 0;
+    return gf_source_open(inputs->paths[i], &inputs->limits, &inputs->sources[i], error);
+}
+
+/* Fail for a second image of another size, other channels or another type. */
+static gf_status inputs_check_format(const gf_inputs *inputs, uint32_t i, const gf_format *wanted,
+                                     gf_error *error) {
+    const gf_format *format = &inputs->sources[i]->format;
+    gf_format same = *wanted;
+    char is[96], should[96];
+    same.alpha = format->alpha; /* either image declares alpha */
+    if (gf_format_equal(&same, format))
+        return GF_OK;
+    gf_format_text(format, is, sizeof is);
+    gf_format_text(wanted, should, sizeof should);
+    if (inputs->pair && i == 1)
+        return gf_fail(error, GF_FAILED,
+                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
+                       inputs->paths[i], is, inputs->paths[0], should);
+    return gf_fail(error, GF_FAILED,
+                   "%s: is %s, but the image of the step that reads it is %s; both must have the "
+                   "same size, channels and type",
+                   inputs->paths ? inputs->paths[i] : inputs->name, is, should);
+}
+
+gf_status gf_inputs_check_second(const gf_inputs *inputs, const gf_format *const *formats,
+                                 gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint32_t i = 1; i < inputs->count && !status; i++)
+        status = inputs_check_format(inputs, i, formats[i], error);
+    return status;
+}
+
+/* Open the files of inputs->paths that are being read. */
 static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
-    gf_source **source = &inputs->sources[0];
     const gf_format before = inputs->format;
-    inputs->seconds[0] = inputs->seconds[1] = 0;
-    gf_status status = gf_source_open(inputs->paths[0], &inputs->limits, source, error);
+    gf_source **sources = inputs->sources;
+    gf_status status = inputs_open_source(inputs, 0, error);
     if (status)
         return status;
-    assert(*source);
-    const gf_format *format = &(*source)->format;
+    const gf_format *format = &sources[0]->format;
     if (inputs->left_out && (format->width != before.width || format->height != before.height ||
                              format->channels != before.channels))
         return inputs_fail_changed(inputs, error);
-    const gf_input_type *want = &inputs->type;
     inputs->format = *format;
-    inputs->file_type = format->type;
-    inputs->premultiplied = want->premultiply && gf_has_alpha(format);
-    if (inputs->premultiplied && (*source)->metadata.associated_alpha)
-        return gf_fail(error, GF_FAILED,
-                       "%s: --premultiply: its samples are premultiplied already; --alpha none "
-                       "filters alpha with them",
-                       inputs->name);
-    if (inputs->count == 1)
-        status = inputs_add_nodata(inputs, (gf_nodata[2]){(*source)->nodata}, error);
-    const bool to_f32 = want->linear || inputs->premultiplied;
-    const gf_type type = gf_depth_type(to_f32 ? GF_DEPTH_F32 : want->depth, inputs->file_type);
-    if (!status && type >= inputs->file_type)
-        status = gf_convert_source(source, type, want->linear, inputs->premultiplied, inputs->name,
-                                   error);
-    inputs->format = (*source)->format;
-    if (status || inputs->count == 1 ||
-        (status = gf_source_open(inputs->paths[1], &inputs->limits, &source[1], error)))
+    if (!inputs->pair)
+        status = inputs_add_nodata(inputs, (gf_nodata[2]){sources[0]->nodata}, error);
+    for (uint32_t i = 1; i < gf_inputs_reading(inputs) && !status; i++)
+        status = inputs_open_source(inputs, i, error);
+    if (status || !inputs->pair ||
+        (status = inputs_check_format(inputs, 1, &sources[0]->format, error)))
         return status;
-    const gf_format *first = &source[0]->format, *second = &source[1]->format;
-    inputs->format.alpha = second->alpha; /* either image declares alpha */
-    if (!gf_format_equal(&inputs->format, second)) {
-        char is[96], wanted[96];
-        gf_format_text(second, is, sizeof is);
-        gf_format_text(first, wanted, sizeof wanted);
-        return gf_fail(error, GF_FAILED,
-                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
-                       inputs->paths[1], is, inputs->paths[0], wanted);
-    }
-    inputs->format.alpha = first->alpha || second->alpha;
-    return inputs_add_nodata(inputs, (gf_nodata[]){source[0]->nodata, source[1]->nodata}, error);
+    inputs->format.alpha = inputs->format.alpha || sources[1]->format.alpha;
+    return inputs_add_nodata(inputs, (gf_nodata[]){sources[0]->nodata, sources[1]->nodata}, error);
 }
 
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
-                               const gf_limits *limits, gf_input_type type, gf_error *error) {
-    *inputs = (gf_inputs){.name = strcmp(paths[0], "-") == 0 ? "standard input" : paths[0],
-                          .count = count,
-                          .paths = paths,
-                          .limits = *limits,
-                          .type = type};
+                               const gf_limits *limits, gf_error *error) {
+    inputs->name = strcmp(paths[0], "-") == 0 ? "standard input" : paths[0];
+    inputs->count = count;
+    inputs->paths = paths;
+    inputs->limits = *limits;
     for (uint32_t i = 0; i < count; i++)
         inputs->stats[i] = gf_stat_file(paths[i]);
     return inputs_open_sources(inputs, error);
 }
 
-gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
+gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *const *formats,
                                 uint64_t times, const gf_pixels *const *in, gf_error *error) {
     gf_status status = GF_OK;
-    *inputs = (gf_inputs){.name = "memory", .count = count, .format = *format};
+    *inputs = (gf_inputs){.name = "memory", .count = count, .format = *formats[0]};
     inputs->format.height *= times;
     for (uint32_t i = 0; i < count && !status; i++)
-        status = gf_batch_source(format, times, in[i], &inputs->sources[i], error);
+        status = gf_batch_source(formats[i], times, in[i], &inputs->sources[i], error);
     return status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-bool gf_inputs_in_memory(const gf_inputs *inputs, const gf_plan *plan, gf_rows rows[2]) {
+bool gf_inputs_in_memory(const gf_inputs *inputs, gf_rows rows[GF_MAX_INPUTS]) {
     bool all = !inputs->left_out;
     for (uint32_t i = 0; i < inputs->count && all; i++)
-        all = gf_format_equal(&inputs->sources[i]->format, &plan->in) &&
-              gf_memory_source_rows(inputs->sources[i], &rows[i]);
+        all = gf_memory_source_rows(inputs->sources[i], &rows[i]);
     return all;
 }
 
-gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows to[2], gf_range rows, gf_error *error) {
+gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows *to, gf_error *error) {
     gf_status status = GF_OK;
-    for (uint32_t i = 0; i < inputs->count && !status; i++) {
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs) && !status; i++) {
         gf_source *source = inputs->sources[i];
         const double start = gf_now();
-        status = source->ops->read(source, gf_row(&to[i], rows.first), to[i].stride,
-                                   rows.end - rows.first, error);
+        if (to[i].rows)
+            status = source->ops->read(source, to[i].data, to[i].stride, to[i].rows, error);
         inputs->seconds[i] += gf_now() - start;
     }
-    if (inputs->count == 1 || !inputs->left_out || status)
+    if (!inputs->pair || !inputs->left_out || status)
         return status;
     const double start = gf_now();
-    for (uint64_t y = rows.first; y < rows.end; y++) {
+    for (uint64_t y = to[0].y0; y < to[0].y0 + to[0].rows; y++) {
         unsigned char *const pair[] = {gf_row(&to[0], y), gf_row(&to[1], y)};
         gf_leave_out(inputs->left_out, &inputs->format, pair, y);
     }
@@ -150,25 +165,25 @@ gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows to[2], gf_range rows, 
     return GF_OK;
 }
 
-gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows to[2], gf_error *error) {
+gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows *to, gf_error *error) {
     gf_status status = GF_OK;
-    for (uint32_t i = 0; i < inputs->count && !status; i++) {
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs) && !status; i++) {
         gf_source *source = inputs->sources[i];
-        if (source->ops->announce)
+        if (source->ops->announce && to[i].rows)
             status = source->ops->announce(source, to[i].data, to[i].stride, to[i].rows, error);
     }
     return status;
 }
 
 void gf_inputs_cancel(gf_inputs *inputs) {
-    for (uint32_t i = 0; i < inputs->count; i++)
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs); i++)
         if (inputs->sources[i]->ops->cancel)
             inputs->sources[i]->ops->cancel(inputs->sources[i]);
 }
 
 gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error) {
     gf_status status = GF_OK;
-    for (uint32_t i = 0; i < inputs->count && !status; i++) {
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs) && !status; i++) {
         const double start = gf_now();
         status = inputs->sources[i]->ops->finish(inputs->sources[i], error);
         inputs->seconds[i] += gf_now() - start;
@@ -177,13 +192,16 @@ gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error) {
 }
 
 uint64_t gf_inputs_memory(const gf_inputs *inputs) {
-    return inputs->sources[0]->memory + (inputs->count > 1 ? inputs->sources[1]->memory : 0);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < inputs->count; i++)
+        bytes += inputs->sources[i]->memory;
+    return bytes;
 }
 
 void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
     static const char *const which[] = {"first", "second"};
-    *remarks = inputs->count == 1 ? inputs->sources[0]->metadata.remarks : (gf_remarks){0};
-    for (uint32_t i = 0; inputs->count == 2 && i < 2 && inputs->sources[i]; i++) {
+    *remarks = inputs->pair ? (gf_remarks){0} : inputs->sources[0]->metadata.remarks;
+    for (uint32_t i = 0; inputs->pair && i < 2 && inputs->sources[i]; i++) {
         const gf_remarks *one = &inputs->sources[i]->metadata.remarks;
         const size_t used = strlen(remarks->damage);
         if (one->damage[0])
@@ -195,7 +213,7 @@ void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
             line += length;
         }
     }
-    for (uint32_t c = 0; c < GF_MAX_CHANNELS && inputs->count == 2 && inputs->left_out; c++)
+    for (uint32_t c = 0; c < GF_MAX_CHANNELS && inputs->pair && inputs->left_out; c++)
         remarks->nodata += inputs->left_out->all[c];
 }
 
@@ -214,43 +232,44 @@ gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before,
 
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first) {
     inputs->first = first;
-    for (uint32_t i = 0; i < inputs->count; i++)
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs); i++)
         inputs->sources[i]->ops->seek(inputs->sources[i], first);
-}
-
-static bool inputs_in_memory(const gf_inputs *inputs) {
-    return !inputs->paths || (inputs->count == 1 && gf_memory_source_is(inputs->sources[0]));
 }
 
 bool gf_inputs_can_restart(const gf_inputs *inputs) {
     bool regular = true;
-    for (uint32_t i = 0; i < inputs->count; i++)
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs); i++)
         regular = regular && inputs->stats[i].st_mode;
     return regular || inputs_in_memory(inputs);
 }
 
-static void inputs_close_sources(gf_source *const sources[2]) {
-    for (int i = 0; i < 2; i++)
+static void inputs_close_sources(gf_source *const *sources, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
         if (sources[i])
             sources[i]->ops->close(sources[i]);
 }
 
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
+    const uint32_t count = gf_inputs_reading(inputs);
     if (inputs_in_memory(inputs)) {
-        inputs->seconds[0] = inputs->seconds[1] = 0;
+        memset(inputs->seconds, 0, sizeof inputs->seconds);
         gf_inputs_seek(inputs, inputs->first);
         return GF_OK;
     }
-    gf_source *const before[2] = {inputs->sources[0], inputs->sources[1]};
+    gf_source *before[GF_MAX_INPUTS] = {NULL};
     const gf_format format = inputs->format;
-    inputs->sources[0] = inputs->sources[1] = NULL;
+    memcpy(before, inputs->sources, count * sizeof before[0]);
+    memset(inputs->sources, 0, count * sizeof before[0]);
     gf_status status = inputs_open_sources(inputs, error);
     if (!status && !(status = gf_inputs_check_same(inputs, inputs, error)) &&
         !gf_format_equal(&inputs->format, &format))
         status = inputs_fail_changed(inputs, error);
-    inputs_close_sources(status ? inputs->sources : before);
+    for (uint32_t i = 1; i < count && !status; i++)
+        if (!gf_format_equal(&inputs->sources[i]->format, &before[i]->format))
+            status = inputs_fail_changed(inputs, error);
+    inputs_close_sources(status ? inputs->sources : before, count);
     if (status) /* the first ones can still be reported */
-        memcpy(inputs->sources, before, sizeof before);
+        memcpy(inputs->sources, before, count * sizeof before[0]);
     else if (inputs->first)
         gf_inputs_seek(inputs, inputs->first);
     return status;
@@ -298,7 +317,7 @@ gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, g
 }
 
 void gf_inputs_close(gf_inputs *inputs) {
-    inputs_close_sources(inputs->sources);
+    inputs_close_sources(inputs->sources, inputs->count);
     free(inputs->left_out);
     *inputs = (gf_inputs){.count = 0};
 }

@@ -21,7 +21,10 @@ static gf_status pass_restart(gf_pass *pass, const gf_error *failure, gf_error *
     }
     /* Payloads were consumed strip by strip, so no new strip may cross the row reached so far:
      * choose a strip height that divides the previous one. */
-    for (uint64_t parts = 1; pass->node.plan->has_payload && parts <= rows; parts++) {
+    bool has_payload = false;
+    for (uint32_t i = 0; i < pass->nodes->count; i++)
+        has_payload = has_payload || pass->nodes->node[i].plan->has_payload;
+    for (uint64_t parts = 1; has_payload && parts <= rows; parts++) {
         pass->job.rows_per_strip = rows / parts;
         if (rows % parts == 0 && !gf_choose_geometry(&pass->job, &unread, NULL))
             break;
@@ -103,41 +106,60 @@ static gf_status pass_compute(gf_pass *pass, gf_error *error) {
     return status;
 }
 
+/* Use images in memory in place: those of all inputs, and of the sink of the last edge. */
+static void pass_set_memory(gf_pass *pass) {
+    gf_stream_job *job = &pass->job;
+    const gf_nodes *nodes = pass->nodes;
+    gf_rows rows[GF_MAX_INPUTS] = {{0}};
+    uint32_t input = 1;
+    if (!gf_inputs_in_memory(pass->inputs, rows))
+        return;
+    job->in = rows[0];
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (gf_node_has_second(&nodes->node[i]))
+            pass->second[i] = rows[input++];
+    job->second = pass->second;
+    if (job->sink &&
+        !gf_memory_sink_rows(job->sink, &nodes->node[nodes->count - 1].plan->out, &job->out))
+        job->out.data = NULL;
+}
+
 /* Choose a backend, and run the pass on it. */
 static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
-    const gf_inputs *inputs = pass->inputs;
-    const gf_source *source = inputs->sources[0], *second = inputs->sources[1];
-    const uint32_t threads = second ? second->threads : UINT32_MAX;
+    gf_inputs *inputs = pass->inputs;
+    const gf_source *source = inputs->sources[0];
+    const gf_nodes *nodes = pass->nodes;
+    const uint64_t height = nodes->node[0].plan->in.height;
     gf_stream_job *job = &pass->job;
-    const gf_plan *plan = pass->node.plan;
-    pass->nodes = (gf_nodes){&pass->node, 1, plan->out.width ? 2 : 0};
+    gf_codec_costs codec = {.decode_threads = source->threads,
+                            .encode = pass->encode,
+                            .encode_threads = pass->encode_threads};
+    inputs->reading = 1;
+    for (uint32_t i = 0; i < nodes->count; i++)
+        inputs->reading += gf_node_has_second(&nodes->node[i]);
+    for (uint32_t i = 0; i < inputs->reading; i++) {
+        codec.decode += inputs->sources[i]->cost;
+        codec.decode_threads = (uint32_t)gf_min(codec.decode_threads, inputs->sources[i]->threads);
+    }
     *job = (gf_stream_job){.name = inputs->name,
-                           .nodes = &pass->nodes,
+                           .nodes = nodes,
                            .source = job->source,
                            .rows_per_strip = engine->options.rows_per_strip,
-                           .rows_together = second ? 0 : source->rows_together,
+                           .rows_together = inputs->reading > 1 ? 0 : source->rows_together,
                            .groups = source->groups,
                            .max_memory = pass->memory - gf_inputs_memory(inputs),
                            .unthreaded = engine->options.unthreaded,
-                           .sink = job->sink};
-    gf_rows rows[2] = {{0}};
-    if (gf_inputs_in_memory(inputs, plan, rows)) {
-        memcpy(job->in, rows, sizeof rows);
-        if (job->sink && !gf_memory_sink_rows(job->sink, &plan->out, &job->out))
-            job->out.data = NULL;
-    }
-    const gf_workload work = {
-        .plan = plan,
-        .codec = {.decode = source->cost + (second ? second->cost : 0),
-                  .decode_threads = (uint32_t)gf_min(source->threads, threads),
-                  .encode = pass->encode,
-                  .encode_threads = pass->encode_threads},
-        .rows = job->source.end ? gf_min(job->source.end, plan->in.height) -
-                                      gf_min(job->source.first, plan->in.height)
-                                : 0,
-        .images = pass->images};
+                           .sink = job->sink,
+                           .seconds = pass->seconds};
+    pass_set_memory(pass);
+    const gf_workload work = {.nodes = nodes,
+                              .codec = codec,
+                              .rows = job->source.end ? gf_min(job->source.end, height) -
+                                                            gf_min(job->source.first, height)
+                                                      : 0,
+                              .images = pass->images};
     char reason[GF_REASON_BYTES];
     pass->begun = false;
     gf_status status = gf_engine_choose(engine, &work, &job->on, reason, error);

@@ -38,38 +38,41 @@ struct gf_consumer {
  * ("-") and all other files. */
 struct stat gf_stat_file(const char *path);
 
-/* Sample type that a filter receives. */
-typedef struct gf_input_type {
-    gf_depth depth;   /* a smaller type is converted to this one */
-    bool linear;      /* sRGB becomes linear light, f32 */
-    bool premultiply; /* colours are multiplied by alpha, which becomes data, f32 */
-    gf_nodata_use nodata;
-} gf_input_type;
+/* Inputs of a job: its image, and the second image of each node that has one, in their order. */
+enum { GF_MAX_INPUTS = 1 + 32 };
 
-/* Input images of a filter, one or two of the same size, channels and type. */
 typedef struct gf_inputs {
-    const char *name;         /* name of the first input, for messages */
-    uint32_t count;           /* 1 or 2 inputs */
-    gf_source *sources[2];    /* NULL: not open */
-    double seconds[2];        /* spent in reading each one */
-    gf_format format;         /* of the images; with alpha if either has it */
+    const char *name; /* name of the first input, for messages */
+    uint32_t count;
+    bool pair;        /* the second input is read together with the first one, not with the output
+                       * of a node: of the same size, channels and type */
+    uint32_t reading; /* inputs that a pass reads: all, or the first one; 0 counts as all */
+    gf_source *sources[GF_MAX_INPUTS]; /* NULL: not open */
+    double seconds[GF_MAX_INPUTS];     /* spent in reading each one */
+    gf_format format;         /* of the first image; with alpha if either one of a pair has it */
     const char *const *paths; /* owned by the caller; NULL: inputs in memory */
     gf_limits limits;
-    struct stat stats[2];  /* of the files before they were read (gf_stat_file) */
-    gf_input_type type;    /* sample type to convert to; files only */
-    gf_type file_type;     /* sample type of the (first) file */
-    bool premultiplied;    /* the source returns premultiplied rows, whose last channel is data */
-    uint64_t first;        /* first row to read; 0 unless source->ops->seek exists */
-    gf_left_out *left_out; /* NULL: no input declares a nodata value */
+    struct stat stats[GF_MAX_INPUTS]; /* of the files before they were read (gf_stat_file) */
+    gf_nodata_use nodata;             /* of the filter that reads the image, or the pair */
+    uint64_t first;                   /* first row to read; 0 unless source->ops->seek exists */
+    gf_left_out *left_out;            /* NULL: no input declares a nodata value */
 } gf_inputs;
 
-/* Open input files. Always close the inputs, also after a failure. */
+static inline uint32_t gf_inputs_reading(const gf_inputs *inputs) {
+    return inputs->reading ? inputs->reading : inputs->count;
+}
+
+/* Open input files; the caller has set pair and nodata. Always close the inputs, also after a
+ * failure. */
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
-                               const gf_limits *limits, gf_input_type type, gf_error *error);
-/* Open `times` images, or pairs of images, in memory as one tall image. in: a list per input.
- * Always close the inputs, also after a failure. */
-gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
+                               const gf_limits *limits, gf_error *error);
+/* Open `times` images in memory as one tall image. formats, in: of each input, with a list of
+ * images. Always close the inputs, also after a failure. */
+gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *const *formats,
                                 uint64_t times, const gf_pixels *const *in, gf_error *error);
+/* Check the second inputs: image i must have the size, channels and type of formats[i]. */
+gf_status gf_inputs_check_second(const gf_inputs *inputs, const gf_format *const *formats,
+                                 gf_error *error);
 /* Set the first row to read. Requires source->ops->seek of all sources. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
 bool gf_inputs_can_restart(const gf_inputs *inputs);
@@ -78,17 +81,16 @@ bool gf_inputs_can_restart(const gf_inputs *inputs);
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
 /* Return GF_FAILED if the files have changed since the inputs `before` were opened. */
 gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error);
-/* Read rows, the next ones, of each input to views that contain them. */
-gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows to[2], gf_range rows, gf_error *error);
+/* Read the next rows of each input that is being read; to: these rows, may be empty. */
+gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows *to, gf_error *error);
 /* Announce the memory of the next rows that have not been announced to the sources that write ahead
  * (gf_source_ops). After a failure, end these writes. */
-gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows to[2], gf_error *error);
+gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows *to, gf_error *error);
 void gf_inputs_cancel(gf_inputs *inputs);
 /* Finish all sources, after the last row. */
 gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error);
-/* Store views of the images if all inputs are in memory as the filter reads them, one image each;
- * else return false. */
-bool gf_inputs_in_memory(const gf_inputs *inputs, const gf_plan *plan, gf_rows rows[2]);
+/* Store views of the images if all inputs are in memory, one image each; else return false. */
+bool gf_inputs_in_memory(const gf_inputs *inputs, gf_rows rows[GF_MAX_INPUTS]);
 /* Return the bytes of --max-memory in use by the sources. */
 uint64_t gf_inputs_memory(const gf_inputs *inputs);
 /* Return the remarks about the inputs; those about one of two name it. */
@@ -118,9 +120,11 @@ typedef struct gf_stream_job {
     uint64_t max_memory;     /* maximum bytes of all strips */
     bool unthreaded;         /* read and consume alternately in the calling thread */
     gf_sink *sink;           /* receives the image from the consumer; NULL: none */
-    /* Inputs and output, if they are in memory as the filter reads and writes them; else data is
-     * NULL. Set by the pass. */
-    gf_rows in[2], out;
+    /* Input and output, and second images of nodes, if they are in memory; else data is NULL. Set
+     * by the pass. */
+    gf_rows in, out;
+    const gf_rows *second;
+    double *seconds; /* of each node: add the time of its computation, summed over threads; or NULL */
 } gf_stream_job;
 
 /* Point at which a stream failed. */
@@ -149,20 +153,16 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
 typedef struct gf_verifier {
     gf_consumer base;
     gf_consumer *next;           /* receives the verified strips */
-    const gf_stream_job *stream; /* the image, its plan, and the backend to verify */
+    const gf_stream_job *stream; /* the image, its nodes, and the backend to verify */
     gf_pool *pool;               /* for golden, not used by other work at the same time */
     uint32_t threads;            /* threads of the pool */
     /* Valid while a stream runs. */
     gf_cut cut;
     const gf_slot *slot;         /* strip being compared */
-    uint32_t parts;              /* maximum parts per strip, one per thread */
-    uint32_t part_count;         /* number of parts of this strip */
-    unsigned char *rows;         /* golden's output rows, then their records */
-    gf_payloads payloads;        /* golden's payloads, one per part */
-    unsigned char *states;       /* golden's states, one per part */
-    size_t state_bytes;          /* size of one state */
     uint64_t *digests;           /* per slot: digest of the input rows at submission */
-    struct gf_verify_part *part; /* outcomes of the parts */
+    struct gf_verify_node *node; /* what golden computes of each node */
+    uint32_t current;            /* node being compared */
+    struct gf_verify_part *part; /* outcomes of the parts of its strip */
 } gf_verifier;
 
 /* Return the verifier as a consumer. For each strip, golden computes the rows, records and payloads
@@ -175,14 +175,15 @@ gf_consumer *gf_verifier_consumer(gf_verifier *verifier);
 typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
-    gf_node node;
-    gf_nodes nodes; /* that node */
+    const gf_nodes *nodes;
+    gf_rows second[GF_MAX_NODES]; /* second images of nodes in memory */
+    double seconds[GF_MAX_NODES]; /* that each node has computed */
     /* The caller sets source and sink. The others are those of the backend that computes. */
     gf_stream_job job;
     gf_consumer *consumer;
     uint64_t images;         /* expected number of similar images, with this one; 0: one */
     uint64_t memory;         /* maximum bytes of the strips */
-    double encode;           /* estimated nanoseconds to write an output sample */
+    double encode;           /* estimated nanoseconds to write the outputs, per input sample */
     uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
     gf_report *report;       /* statistics of the image: formats, backend, strips and times */
     bool begun;              /* output: rows were read or computed */
@@ -203,19 +204,32 @@ typedef struct gf_watch {
     uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */
 } gf_watch;
 
-/* Consumer that writes rows to a sink and passes records, payloads and state to a measure. */
-typedef struct gf_delivery {
-    gf_consumer base;
-    const gf_plan *plan;
+/* What a delivery passes on of a node. */
+typedef struct gf_delivered {
     const gf_measure *measure; /* only rows, payload and finish are used; NULL: none */
     void *data;                /* data of the measure */
-    gf_sink *sink;             /* NULL: no image is produced */
-    const gf_watch *watch;     /* NULL: none */
-    gf_report *report;         /* receives the time spent here, as encoding time */
     uint64_t next;             /* row to receive; earlier ones recur if another backend continues */
-    uint64_t seen;             /* rows of the input that were reported as progress */
-    bool digests;              /* compute a digest of the rows written to the sink */
+} gf_delivered;
+
+/* An image that a delivery writes. */
+typedef struct gf_written {
+    uint32_t edge;
+    gf_sink *sink;
+    size_t row_bytes;
+    bool digests; /* compute a digest of the rows */
     uint64_t digest;
+} gf_written;
+
+/* Consumer that writes rows to sinks and passes records, payloads and states to measures. */
+typedef struct gf_delivery {
+    gf_consumer base;
+    const gf_nodes *nodes;
+    gf_delivered node[GF_MAX_NODES];
+    gf_written written[GF_MAX_INPUTS];
+    uint32_t written_count;
+    const gf_watch *watch; /* NULL: none */
+    gf_report *report;     /* receives the time spent here, as encoding time */
+    uint64_t seen;         /* rows of the input that were reported as progress */
 } gf_delivery;
 
 /* Set the functions of a delivery. The caller has set its other fields. */

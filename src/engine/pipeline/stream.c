@@ -20,10 +20,11 @@ typedef struct gf_stream {
     gf_inputs *inputs;
     gf_cut cut;
     gf_slot *slots;
-    gf_node_rows *outs;     /* of all slots */
-    gf_ring ring;           /* of each input */
-    unsigned char *memory;  /* of the rings; the backend's */
-    uint64_t placed, known; /* strips with a place in the ring, and announced; of the reader */
+    gf_node_rows *outs;          /* of all slots */
+    gf_ring ring;                /* of the source */
+    unsigned char *memory;       /* of the rings; the backend's */
+    size_t second[GF_MAX_NODES]; /* position of the second images of each node there */
+    uint64_t placed, known;      /* strips with a place in the ring, and announced; of the reader */
     void *run;
 
     pthread_mutex_t lock;
@@ -76,6 +77,20 @@ static bool stream_check(gf_stream *stream, gf_status status, bool by_backend,
     return false;
 }
 
+/* Return the rows of the second image of a node for strip k. */
+static gf_rows stream_second(const gf_stream *stream, uint32_t node, uint64_t k) {
+    const gf_cut *cut = &stream->cut;
+    const uint32_t from = cut->nodes->node[node].from;
+    const gf_edge_cut *edge = &cut->edge[from];
+    const gf_range rows = gf_cut_rows(cut, from, k);
+    const uint64_t count = rows.end - rows.first;
+    if (cut->in.data)
+        return gf_rows_part(&cut->second[node], rows.first, count);
+    unsigned char *memory =
+        stream->memory + stream->second[node] + k % cut->slots * edge->max_rows * edge->stride;
+    return (gf_rows){memory, edge->stride, rows.first, count};
+}
+
 /* Set the input rows of the next strip without a place; the strips before k are read. Where the
  * ring turns, copy the rows that it shares with the strip before, which must be read. Return false
  * while the ring has no room. */
@@ -90,30 +105,45 @@ static bool stream_place(gf_stream *stream, uint64_t k, uint64_t released) {
     uint64_t at = 0;
     if (next - released >= cut->slots || (turns && kept && next > k))
         return false;
-    if (!cut->in[0].data &&
+    if (!cut->in.data &&
         !gf_ring_place(&stream->ring, next, released, kept, rows.end - rows.first, &at))
         return false;
-    for (uint32_t i = 0; i < cut->nodes->node[0].plan->inputs; i++) {
-        unsigned char *ring = stream->memory + i * edge->ring_rows * edge->stride;
-        slot->in[i] = cut->in[i].data
-                          ? gf_rows_part(&cut->in[i], needs.first, count)
-                          : (gf_rows){ring + at * edge->stride, edge->stride, needs.first, count};
-        if (turns && kept && !cut->in[0].data) /* in a ring of less than two strips, they overlap */
-            memmove(slot->in[i].data, ring + (ring_end - kept) * edge->stride,
-                    (size_t)kept * edge->stride);
-    }
+    slot->in = cut->in.data ? gf_rows_part(&cut->in, needs.first, count)
+                            : (gf_rows){stream->memory + at * edge->stride, edge->stride,
+                                        needs.first, count};
+    if (turns && kept && !cut->in.data) /* in a ring of less than two strips, they overlap */
+        memmove(slot->in.data, stream->memory + (ring_end - kept) * edge->stride,
+                (size_t)kept * edge->stride);
+    for (uint32_t i = 0; i < cut->nodes->count; i++)
+        if (gf_node_has_second(&cut->nodes->node[i]))
+            slot->out[i].second = stream_second(stream, i, next);
     slot->strip = next;
     stream->placed++;
     return true;
 }
 
+/* Store the new rows of strip k of each input. Return whether there are any. */
+static bool stream_new_rows(const gf_stream *stream, uint64_t k, gf_rows to[GF_MAX_INPUTS]) {
+    const gf_cut *cut = &stream->cut;
+    const gf_slot *slot = &stream->slots[k % cut->slots];
+    const gf_range rows = gf_cut_rows(cut, 0, k);
+    uint32_t count = 0;
+    bool any = rows.first < rows.end;
+    to[count++] = gf_rows_part(&slot->in, rows.first, rows.end - rows.first);
+    for (uint32_t i = 0; i < cut->nodes->count; i++)
+        if (gf_node_has_second(&cut->nodes->node[i])) {
+            any = any || slot->out[i].second.rows;
+            to[count++] = slot->out[i].second;
+        }
+    return any;
+}
+
 /* Read the new rows of strip k. */
 static gf_status stream_read_rows(gf_stream *stream, uint64_t k, gf_error *error) {
-    const gf_range rows = gf_cut_rows(&stream->cut, 0, k);
-    return stream->cut.in[0].data || rows.first == rows.end
+    gf_rows to[GF_MAX_INPUTS];
+    return stream->cut.in.data || !stream_new_rows(stream, k, to)
                ? GF_OK
-               : gf_inputs_read(stream->inputs, stream->slots[k % stream->cut.slots].in, rows,
-                                error);
+               : gf_inputs_read(stream->inputs, to, error);
 }
 
 /* Read strip k into its slot and submit it. */
@@ -146,13 +176,9 @@ static bool stream_look_ahead(gf_stream *stream, uint64_t k) {
         if (!stream_place(stream, k, released))
             break;
     for (; running && !status && stream->known < stream->placed; stream->known++) {
-        const gf_rows *in = stream->slots[stream->known % cut->slots].in;
-        const gf_range rows = gf_cut_rows(cut, 0, stream->known);
-        const uint64_t count = rows.end - rows.first;
-        if (count == 0)
+        gf_rows to[GF_MAX_INPUTS];
+        if (!stream_new_rows(stream, stream->known, to))
             continue;
-        const gf_rows to[] = {gf_rows_part(&in[0], rows.first, count),
-                              gf_rows_part(&in[1], rows.first, count)};
         status = gf_inputs_announce(stream->inputs, to, &error);
         stream->announced = true;
     }
@@ -261,6 +287,7 @@ static gf_status stream_begin(gf_stream *stream, gf_error *error) {
         stream->slots[i].out = &stream->outs[(size_t)i * nodes];
     }
     stream->ring = (gf_ring){.rows = cut->edge[0].ring_rows};
+    (void)gf_cut_ring_bytes(cut, stream->second);
     if (!status && consumer->begin)
         status = consumer->begin(consumer, cut, error);
     if (!status) {
@@ -317,12 +344,13 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
     /* The consumer reports encoding. A failure leaves the time of sources with threads unknown. */
-    for (uint32_t i = 0; i < inputs->count && (!status || stream.by_backend); i++)
+    for (uint32_t i = 0; i < gf_inputs_reading(inputs) && (!status || stream.by_backend); i++)
         if (!status || !inputs->sources[i]->threads)
             gf_busy_add(&report->busy[GF_DECODING],
                         gf_source_busy(inputs->sources[i], inputs->seconds[i]));
+    double unread[GF_MAX_NODES] = {0};
     if (!status)
-        job->on.backend->busy(stream.run, report->busy);
+        job->on.backend->busy(stream.run, report->busy, job->seconds ? job->seconds : unread);
     if (job->consumer->end)
         job->consumer->end(job->consumer);
     job->on.backend->end(stream.run);

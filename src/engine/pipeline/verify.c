@@ -1,5 +1,7 @@
-/* Verification of strips by golden. Golden computes each strip into its own memory, divided into
- * parts of some rows, one per thread. A part includes its halo, so golden can compute it alone. */
+/* Verification of strips by golden, which computes all nodes from the same rows of the source, into
+ * its own memory. Each strip is divided into parts of some rows, one per thread. A part includes
+ * its halo, so golden can compute it alone. Rows of edges that no one reads are not compared: rows
+ * that are delivered depend on them. */
 #include "engine/pipeline/pipeline.h"
 
 #include <inttypes.h>
@@ -16,6 +18,18 @@ enum { VERIFY_TEXT = 256 };
 struct gf_verify_part {
     gf_error error;          /* of golden */
     char where[VERIFY_TEXT]; /* first difference; empty for none */
+};
+
+/* What golden computes of a node. */
+struct gf_verify_node {
+    uint32_t parts;      /* maximum parts per strip, one per thread */
+    uint32_t part_count; /* number of parts of this strip */
+    gf_rows view;        /* rows of its edge in this strip: kept ones and new ones */
+    unsigned char *rows; /* memory of the view, then the records of new rows */
+    unsigned char *records;
+    gf_payloads payloads;  /* one per part */
+    unsigned char *states; /* one per part */
+    size_t state_bytes;    /* size of one state */
 };
 
 /* Return the index of the first different item; there is at least one. */
@@ -55,12 +69,12 @@ static void verify_describe_word(const char *of, const void *golden, const void 
              of, is, should);
 }
 
-/* Describe the first difference between the rows of golden's strip, image and records, and those
- * of the strip to verify in `where`. Leave it unchanged if there is none. */
-static void verify_rows(const gf_plan *plan, const gf_strip *golden, const gf_strip *actual,
-                        char where[VERIFY_TEXT]) {
+/* Describe the first difference between the rows of golden's strip, image (if it is delivered) and
+ * records, and those of the strip to verify in `where`. Leave it unchanged if there is none. */
+static void verify_rows(const gf_plan *plan, bool image, const gf_strip *golden,
+                        const gf_strip *actual, char where[VERIFY_TEXT]) {
     const gf_format *format = &plan->out;
-    const size_t row_bytes = format->width ? gf_row_bytes(format) : 0;
+    const size_t row_bytes = image ? gf_row_bytes(format) : 0;
     for (uint64_t y = golden->out.y0; y < golden->out.y0 + golden->out.rows; y++) {
         const unsigned char *p = gf_row(&golden->out, y), *q = gf_row(&actual->out, y);
         if (row_bytes && memcmp(p, q, row_bytes) != 0) {
@@ -85,78 +99,113 @@ static void verify_rows(const gf_plan *plan, const gf_strip *golden, const gf_st
 
 static void verify_end(gf_consumer *consumer) {
     gf_verifier *verifier = (gf_verifier *)consumer;
-    free(verifier->rows);
-    free(verifier->payloads.data);
-    free(verifier->states);
+    for (uint32_t i = 0; verifier->node && i < verifier->cut.nodes->count; i++) {
+        free(verifier->node[i].rows);
+        free(verifier->node[i].payloads.data);
+        free(verifier->node[i].states);
+    }
+    free(verifier->node);
     free(verifier->digests);
     free(verifier->part);
 }
 
-static const gf_plan *verify_plan(const gf_verifier *verifier) {
-    return verifier->cut.nodes->node[0].plan;
+static const gf_plan *verify_plan(const gf_verifier *verifier, uint32_t node) {
+    return verifier->cut.nodes->node[node].plan;
+}
+
+/* An ordered state requires one part. */
+static uint32_t verify_parts(const gf_plan *plan, uint32_t threads) {
+    return plan->ordered ? 1 : threads;
+}
+
+/* Allocate the memory of a node. */
+static gf_status verify_begin_node(gf_verifier *verifier, uint32_t i, gf_error *error) {
+    const gf_cut *cut = &verifier->cut;
+    const gf_plan *plan = verify_plan(verifier, i);
+    const gf_edge_cut *to = &cut->edge[i + 1];
+    struct gf_verify_node *node = &verifier->node[i];
+    const size_t rows = (size_t)(to->keep + to->max_rows) * to->stride;
+    const size_t all = rows + (size_t)to->max_rows * plan->record;
+    node->parts = verify_parts(plan, verifier->threads);
+    if (plan->has_payload) {
+        node->parts = gf_payload_pieces(cut, i, node->parts);
+        node->payloads.stride = gf_payload_stride(cut, i, node->parts);
+        node->payloads.data = gf_aligned_alloc(node->parts, node->payloads.stride);
+    }
+    node->rows = gf_aligned_alloc(1, all);
+    node->records = node->rows + rows;
+    node->view = (gf_rows){node->rows, to->stride, to->start, 0};
+    node->state_bytes = gf_align((size_t)plan->state_bytes);
+    node->states = gf_aligned_alloc(node->parts, node->state_bytes);
+    if (!node->rows || !node->states || (plan->has_payload && !node->payloads.data))
+        return gf_fail_memory(error, "golden",
+                              all + node->parts * (node->state_bytes + node->payloads.stride),
+                              "a strip for comparison");
+    memset(node->states, 0, node->parts * node->state_bytes);
+    return GF_OK;
 }
 
 static gf_status verify_begin(gf_consumer *consumer, const gf_cut *cut, gf_error *error) {
     gf_verifier *verifier = (gf_verifier *)consumer;
-    const gf_plan *plan = cut->nodes->node[0].plan;
-    const gf_edge_cut *to = &cut->edge[1];
-    const size_t state_bytes = gf_align((size_t)plan->state_bytes);
-    const size_t rows_bytes = (size_t)to->max_rows * (to->stride + plan->record);
-    uint32_t parts = consumer->golden_parts;
-    if (plan->has_payload) {
-        parts = gf_payload_pieces(cut, 0, parts);
-        verifier->payloads.stride = gf_payload_stride(cut, 0, parts);
-        verifier->payloads.data = gf_aligned_alloc(parts, verifier->payloads.stride);
-    }
+    const uint32_t count = cut->nodes->count;
     verifier->cut = *cut;
-    verifier->parts = parts;
-    verifier->rows = gf_aligned_alloc(1, rows_bytes);
-    verifier->state_bytes = state_bytes;
-    verifier->states = gf_aligned_alloc(parts, state_bytes);
+    verifier->node = calloc(count, sizeof *verifier->node);
     verifier->digests = calloc(cut->slots, sizeof *verifier->digests);
-    verifier->part = calloc(parts, sizeof *verifier->part);
-    if (verifier->rows && verifier->states && verifier->digests && verifier->part &&
-        (!plan->has_payload || verifier->payloads.data)) {
-        memset(verifier->states, 0, parts * state_bytes);
-        return GF_OK;
-    }
-    verify_end(consumer);
-    return gf_fail_memory(error, "golden",
-                          rows_bytes + parts * (state_bytes + verifier->payloads.stride),
-                          "a strip for comparison");
+    verifier->part = calloc(verifier->threads, sizeof *verifier->part);
+    gf_status status = verifier->node && verifier->digests && verifier->part
+                           ? GF_OK
+                           : gf_fail_memory(error, "golden", count * sizeof *verifier->node,
+                                            "a strip for comparison");
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = verify_begin_node(verifier, i, error);
+    if (status)
+        verify_end(consumer);
+    return status;
 }
 
-static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
-    uint64_t digest = 0;
-    for (uint32_t i = 0; i < plan->inputs; i++)
-        digest = gf_digest_rows(digest, &slot->in[i], gf_row_bytes(&plan->in));
+static uint64_t verify_digest_input(const gf_verifier *verifier, const gf_slot *slot) {
+    uint64_t digest = gf_digest_rows(0, &slot->in, gf_row_bytes(&verify_plan(verifier, 0)->in));
+    for (uint32_t i = 0; i < verifier->cut.nodes->count; i++)
+        if (gf_node_has_second(&verifier->cut.nodes->node[i]))
+            digest = gf_digest_rows(digest, &slot->out[i].second,
+                                    gf_row_bytes(&verify_plan(verifier, i)->in));
     return digest;
 }
 
 static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
     const gf_verifier *verifier = (const gf_verifier *)consumer;
-    verifier->digests[slot->index] = verify_digest_input(verify_plan(verifier), slot);
+    verifier->digests[slot->index] = verify_digest_input(verifier, slot);
+}
+
+/* Return the rows that a node reads of its edge in the current strip. */
+static const gf_rows *verify_in(const gf_verifier *verifier, uint32_t node) {
+    const uint32_t from = verifier->cut.nodes->node[node].from;
+    return from ? &verifier->node[from - 1].view : &verifier->slot->in;
 }
 
 static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     (void)thread;
     const gf_verifier *verifier = context;
-    const gf_plan *plan = verify_plan(verifier);
-    const gf_edge_cut *to = &verifier->cut.edge[1];
+    const uint32_t i = verifier->current;
+    const struct gf_verify_node *node = &verifier->node[i];
+    const gf_plan *plan = verify_plan(verifier, i);
+    const gf_node_rows *out = &verifier->slot->out[i];
+    const bool written = verifier->cut.nodes->written >> (i + 1) & 1;
     struct gf_verify_part *part = &verifier->part[task];
-    const gf_strip actual = gf_slot_strip(plan, verifier->slot->in, &verifier->slot->out[0]);
+    const gf_strip actual = gf_slot_strip(plan, verify_in(verifier, i), out);
     gf_strip golden = actual; /* with golden's buffers as output */
-    golden.out.data = verifier->rows;
-    golden.out.stride = to->stride;
-    golden.records = verifier->rows + to->max_rows * to->stride;
-    golden.state = verifier->states + task * verifier->state_bytes;
+    golden.out = gf_rows_part(&node->view, out->rows.y0, out->rows.rows);
+    if (!plan->out.width)
+        golden.out.data = NULL;
+    golden.records = node->records;
+    golden.state = node->states + task * node->state_bytes;
     if (plan->has_payload)
-        golden.payload = verifier->payloads.data + task * verifier->payloads.stride;
-    golden = gf_strip_part(plan, &golden, task, verifier->part_count);
+        golden.payload = node->payloads.data + task * node->payloads.stride;
+    golden = gf_strip_part(plan, &golden, task, node->part_count);
     part->where[0] = 0;
     part->error.status = GF_OK;
     if (!plan->filter->golden(plan, &golden, &part->error))
-        verify_rows(plan, &golden, &actual, part->where);
+        verify_rows(plan, written, &golden, &actual, part->where);
 }
 
 /* Fail with the difference, and advise the user which component to test. */
@@ -171,60 +220,82 @@ static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_
                    host ? "test this machine's memory" : "use --backend cpu, and test the device");
 }
 
-static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
-    gf_verifier *verifier = (gf_verifier *)consumer;
-    const gf_plan *plan = verify_plan(verifier);
+/* Compute the new rows of a node, and compare them. */
+static gf_status verify_node(gf_verifier *verifier, uint32_t i, gf_error *error) {
+    const gf_plan *plan = verify_plan(verifier, i);
+    const gf_node_rows *out = &verifier->slot->out[i];
+    struct gf_verify_node *node = &verifier->node[i];
+    const uint64_t strip = verifier->slot->strip, count = out->rows.rows;
+    const gf_range needs = gf_cut_needs(&verifier->cut, i + 1, strip);
+    const uint64_t kept = gf_cut_rows(&verifier->cut, i + 1, strip).first - needs.first;
     char where[VERIFY_TEXT];
-    if (verify_digest_input(plan, slot) != verifier->digests[slot->index]) {
-        snprintf(where, sizeof where,
-                 "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
-                 slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows - 1);
-        return verify_fail(verifier, where, error);
-    }
-    const gf_node_rows *out = &slot->out[0];
-    if (out->rows.rows == 0)
-        return verifier->next->strip(verifier->next, slot, error);
-    verifier->slot = slot;
-    verifier->part_count = (uint32_t)gf_min(out->rows.rows, verifier->parts);
-    gf_work work = {.run = verify_run_part, .context = verifier, .count = verifier->part_count};
+    if (node->view.stride && kept) /* the rows that this strip shares with the one before */
+        memmove(node->rows, gf_row(&node->view, needs.first), kept * node->view.stride);
+    node->view.y0 = needs.first;
+    node->view.rows = kept + count;
+    if (count == 0)
+        return GF_OK;
+    verifier->current = i;
+    node->part_count = (uint32_t)gf_min(count, node->parts);
+    gf_work work = {.run = verify_run_part, .context = verifier, .count = node->part_count};
     gf_pool_run(verifier->pool, &work);
-    for (uint32_t i = 0; i < verifier->part_count; i++) {
-        const struct gf_verify_part *part = &verifier->part[i];
+    for (uint32_t k = 0; k < node->part_count; k++) {
+        const struct gf_verify_part *part = &verifier->part[k];
         if (part->error.status)
             return gf_return_error(&part->error, error);
         if (part->where[0])
             return verify_fail(verifier, part->where, error);
     }
     const gf_payloads actual = {out->payloads, out->payload_stride, out->payload_pieces};
-    verifier->payloads.count = verifier->part_count;
-    if (plan->has_payload &&
-        plan->filter->payload->differ(plan, out->rows.rows, &verifier->payloads, &actual, where,
-                                      sizeof where))
+    node->payloads.count = node->part_count;
+    return plan->has_payload && plan->filter->payload->differ(plan, count, &node->payloads, &actual,
+                                                              where, sizeof where)
+               ? verify_fail(verifier, where, error)
+               : GF_OK;
+}
+
+static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+    gf_verifier *verifier = (gf_verifier *)consumer;
+    char where[VERIFY_TEXT];
+    gf_status status = GF_OK;
+    if (verify_digest_input(verifier, slot) != verifier->digests[slot->index]) {
+        snprintf(where, sizeof where,
+                 "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
+                 slot->in.y0, slot->in.y0 + slot->in.rows - 1);
         return verify_fail(verifier, where, error);
-    return verifier->next->strip(verifier->next, slot, error);
+    }
+    verifier->slot = slot;
+    for (uint32_t i = 0; i < verifier->cut.nodes->count && !status; i++)
+        status = verify_node(verifier, i, error);
+    return status ? status : verifier->next->strip(verifier->next, slot, error);
 }
 
 static gf_status verify_state(gf_consumer *consumer, uint32_t node, const void *state,
                               gf_error *error) {
     const gf_verifier *verifier = (const gf_verifier *)consumer;
-    const gf_plan *plan = verify_plan(verifier);
-    unsigned char *golden = verifier->states;
+    const gf_plan *plan = verify_plan(verifier, node);
+    const struct gf_verify_node *of = &verifier->node[node];
     char where[VERIFY_TEXT];
-    for (uint32_t i = 1; i < verifier->parts && plan->state_bytes; i++)
-        plan->filter->measure->merge(plan, golden, golden + i * verifier->state_bytes);
-    if (memcmp(golden, state, (size_t)plan->state_bytes) != 0) {
-        verify_describe_word("the image", golden, state, where);
+    for (uint32_t i = 1; i < of->parts && plan->state_bytes; i++)
+        plan->filter->measure->merge(plan, of->states, of->states + i * of->state_bytes);
+    if (memcmp(of->states, state, (size_t)plan->state_bytes) != 0) {
+        verify_describe_word("the image", of->states, state, where);
         return verify_fail(verifier, where, error);
     }
     return verifier->next->state(verifier->next, node, state, error);
 }
 
 gf_consumer *gf_verifier_consumer(gf_verifier *verifier) {
-    const gf_plan *plan = verifier->stream->nodes->node[0].plan;
-    /* An ordered state requires one part. */
-    const uint32_t parts = plan->ordered ? 1 : verifier->threads;
-    verifier->base = (gf_consumer){.golden_parts = parts,
-                                   .extra = plan->state_bytes * parts,
+    const gf_nodes *nodes = verifier->stream->nodes;
+    uint32_t most = 0;
+    uint64_t states = 0;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const uint32_t parts = verify_parts(nodes->node[i].plan, verifier->threads);
+        most = (uint32_t)gf_max(most, parts);
+        states += nodes->node[i].plan->state_bytes * parts;
+    }
+    verifier->base = (gf_consumer){.golden_parts = most,
+                                   .extra = states,
                                    .begin = verify_begin,
                                    .filled = verify_filled,
                                    .strip = verify_strip,

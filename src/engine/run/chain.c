@@ -1,84 +1,170 @@
-/* Chains: the steps of a job, resolved and checked, and what their run reports. */
+/* Chains: the steps of a job, resolved and checked, their nodes, and what their run reports. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "convert/convert.h"
 #include "core/error.h"
 #include "engine/run/task.h"
+#include "io/stream/convert.h"
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static const char *chain_name(const gf_chain_step *step) {
+    return step->filter ? step->filter->info.name : "write";
+}
+
+gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status status,
+                             gf_error *error) {
+    char message[sizeof error->message];
+    if (!status || !error || chain->filters < 2)
+        return status;
+    const char *name = chain_name(&chain->step[step]);
+    const size_t length = strlen(name);
+    const bool named = strncmp(error->message, name, length) == 0 && error->message[length] == ':';
+    memcpy(message, error->message, sizeof message);
+    (void)snprintf(error->message, sizeof error->message, "step %u, %s: %.900s", step + 1, name,
+                   message + (named ? length + 2 : 0));
+    return status;
+}
+
+uint32_t gf_chain_first(const gf_chain *chain) {
+    uint32_t i = 0;
+    while (!chain->step[i].filter)
+        i++;
+    return i;
+}
+
+const gf_filter *gf_chain_filter(const gf_chain *chain) {
+    return chain->step[gf_chain_first(chain)].filter;
+}
+
+const char *gf_chain_name(const gf_chain *chain) {
+    return gf_chain_filter(chain)->info.name;
+}
 
 /* Return the text of the filter's parameter of a type that names a file; NULL if not set. */
-static const char *chain_file(const gf_chain *chain, gf_param_type type) {
-    const gf_filter_info *info = &chain->filter->info;
+static const char *chain_file(const gf_chain_step *step, gf_param_type type) {
+    const gf_filter_info *info = &step->filter->info;
     for (size_t i = 0; i < info->param_count; i++)
         if (info->params[i].type == type)
-            return gf_settings_text(chain->settings, info->params[i].name);
+            return gf_settings_text(step->settings, info->params[i].name);
     return NULL;
 }
 
-gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
-    const gf_filter *filter = job && job->steps && job->step_count ? job->steps[0].filter : NULL;
-    *chain = (gf_chain){.count = 1};
-    if (!filter)
-        return gf_fail(error, GF_USAGE, "the filter is NULL");
-    /* Reject lists of steps that this version does not run. */
-    const gf_filter_info *info = &filter->info;
-    const char *name = info->name;
-    const uint32_t needed = info->makes_image ? 2 : 1;
-    for (uint32_t i = 0; i < job->step_count; i++)
-        if (job->steps[i].from)
-            return gf_fail(error, GF_USAGE, "%s: a step reads the image after the step before it",
-                           name);
-    if (job->step_count < needed)
-        return gf_fail(error, GF_USAGE, "%s: produces an image; add a writer as the next step",
-                       name);
-    if (job->step_count > needed)
-        return gf_fail(error, GF_USAGE,
-                       "%s: %u steps; a job has one filter, and a writer if it produces an image",
-                       name, job->step_count);
-    if (needed == 2 && job->steps[1].filter)
-        return gf_fail(error, GF_USAGE, "%s: a writer must follow, and here %s does", name,
-                       job->steps[1].filter->info.name);
-    const gf_step *step = &job->steps[0], *output = &job->steps[needed - 1];
-    *chain = (gf_chain){.filter = filter,
-                        .settings = step->settings,
-                        .steps = needed,
-                        .output = needed - 1,
-                        .in_paths = {job->in_path, step->in_path},
-                        .in = {job->in, step->in},
-                        .out_path = output->out_path,
-                        .out = output->out,
-                        .count = job->count ? job->count : 1};
-    if (job->options && job->memory == GF_FILES)
-        chain->options = *job->options;
-    if (output->write)
-        chain->options.write = *output->write;
-    if (!chain->settings)
-        chain->settings = chain->own = gf_settings_new(info->params, info->param_count);
-    if (!chain->settings)
-        return gf_fail_memory(error, name, info->param_count, "settings");
-    if (!info->makes_image)
-        chain->out_path = chain_file(chain, GF_PARAM_IMAGE);
-    chain->samples_path = chain_file(chain, GF_PARAM_SAMPLES);
-    return gf_settings_fit(chain->settings, info->params)
-               ? GF_OK
-               : gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
-                         name);
+const char *gf_writer_name(const gf_chain *chain, const gf_writer *writer) {
+    uint32_t step = writer->step;
+    while (step && !chain->step[step].filter)
+        step--;
+    return chain_name(&chain->step[step]);
 }
 
-gf_status gf_chain_check_paths(const gf_chain *chain, const char *output, gf_error *error) {
-    const gf_filter_info *info = &chain->filter->info;
-    if (!info->makes_image && output)
-        return gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
-                       info->name, output);
-    for (uint32_t i = 0; i < info->inputs; i++)
-        if (!chain->in_paths[i])
-            return gf_fail(error, GF_USAGE, "%s: needs %u input paths, and one is NULL", info->name,
-                           info->inputs);
-    if (info->makes_image && !chain->out_path)
-        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output path", info->name);
-    if (info->inputs == 2 && strcmp(chain->in_paths[0], "-") == 0 &&
-        strcmp(chain->in_paths[1], "-") == 0)
+bool gf_chain_makes_image(const gf_chain *chain) {
+    bool makes = false;
+    for (uint32_t i = 0; i < chain->steps; i++)
+        makes = makes || (chain->step[i].filter && chain->step[i].filter->info.makes_image);
+    return makes;
+}
+
+bool gf_chain_measures(const gf_chain *chain) {
+    bool measures = false;
+    for (uint32_t i = 0; i < chain->steps; i++)
+        measures = measures || (chain->step[i].filter && !chain->step[i].filter->info.makes_image);
+    return measures;
+}
+
+/* Resolve a step: its settings and outputs. */
+static gf_status chain_set_step(const gf_job *job, uint32_t index, gf_chain *chain,
+                                gf_error *error) {
+    const gf_step *step = &job->steps[index];
+    const gf_filter *filter = step->filter;
+    gf_chain_step *own = &chain->step[index];
+    *own = (gf_chain_step){.filter = filter,
+                           .settings = step->settings,
+                           .from_input = step->from == GF_FROM_INPUT,
+                           .out_path = step->out_path,
+                           .out = step->out,
+                           .write = step->write ? *step->write : chain->options.write};
+    chain->steps++;
+    if (step->from && !own->from_input)
         return gf_fail(error, GF_USAGE,
-                       "%s: standard input can be read only once; name one of the files",
-                       info->name);
+                       "%s: a step reads the image after the step before it, or the input",
+                       chain_name(own));
+    if (!filter)
+        return GF_OK;
+    const gf_filter_info *info = &filter->info;
+    if (info->inputs == 2) {
+        chain->in_paths[chain->inputs] = step->in_path;
+        chain->in[chain->inputs++] = step->in;
+    }
+    if (!own->settings)
+        own->settings = own->own = gf_settings_new(info->params, info->param_count);
+    if (!own->settings)
+        return gf_fail_memory(error, info->name, info->param_count, "settings");
+    if (!info->makes_image && job->memory == GF_FILES) {
+        if (own->out_path)
+            return gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
+                           info->name, own->out_path);
+        own->out_path = chain_file(own, GF_PARAM_IMAGE);
+    }
+    own->samples_path = chain_file(own, GF_PARAM_SAMPLES);
+    return gf_settings_fit(own->settings, info->params)
+               ? GF_OK
+               : gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
+                         info->name);
+}
+
+/* Reject a filter whose image no step reads. */
+static gf_status chain_check_read(const gf_chain *chain, gf_error *error) {
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        const gf_filter *filter = chain->step[i].filter;
+        if (filter && filter->info.makes_image &&
+            (i + 1 == chain->steps || chain->step[i + 1].from_input)) {
+            (void)gf_fail(error, GF_USAGE, "%s: produces an image; add a writer as the next step",
+                          filter->info.name);
+            return gf_chain_fail_step(chain, i, GF_USAGE, error);
+        }
+    }
+    return GF_OK;
+}
+
+gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
+    const bool files = job && job->memory == GF_FILES;
+    gf_status status = GF_OK;
+    *chain = (gf_chain){.count = 1, .inputs = 1};
+    if (!job || !job->steps || !job->step_count)
+        return gf_fail(error, GF_USAGE, "the filter is NULL");
+    if (job->step_count > GF_MAX_STEPS)
+        return gf_fail(error, GF_USAGE, "%u steps; a job has at most %u", job->step_count,
+                       GF_MAX_STEPS);
+    chain->count = job->count ? job->count : 1;
+    chain->in_paths[0] = job->in_path;
+    chain->in[0] = job->in;
+    if (job->options && files)
+        chain->options = *job->options;
+    for (uint32_t i = 0; i < job->step_count; i++)
+        chain->filters += job->steps[i].filter != NULL;
+    if (!chain->filters)
+        return gf_fail(error, GF_USAGE, "the filter is NULL");
+    for (uint32_t i = 0; i < job->step_count && !status; i++)
+        status = gf_chain_fail_step(chain, i, chain_set_step(job, i, chain, error), error);
+    return status ? status : chain_check_read(chain, error);
+}
+
+gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error) {
+    const char *name = gf_chain_name(chain);
+    uint32_t standard = 0;
+    for (uint32_t i = 0; i < chain->inputs; i++) {
+        if (!chain->in_paths[i])
+            return gf_fail(error, GF_USAGE, "%s: needs %u input paths, and one is NULL", name,
+                           chain->inputs);
+        standard += strcmp(chain->in_paths[i], "-") == 0;
+    }
+    for (uint32_t i = 0; i < chain->steps; i++)
+        if (!chain->step[i].filter && !chain->step[i].out_path)
+            return gf_fail(error, GF_USAGE, "%s: produces an image; give an output path", name);
+    if (standard > 1)
+        return gf_fail(error, GF_USAGE,
+                       "%s: standard input can be read only once; name one of the files", name);
     return GF_OK;
 }
 
@@ -86,62 +172,249 @@ gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *erro
     gf_status status = gf_chain_open(job, chain, error);
     if (!status)
         status = gf_check_options(NULL, &chain->options, error);
-    return status ? status : gf_chain_check_paths(chain, job->steps[0].out_path, error);
+    for (uint32_t i = 0; i < chain->steps && !status; i++)
+        if (job->steps[i].write) {
+            const gf_file_options own = {.write = *job->steps[i].write};
+            status = gf_chain_fail_step(chain, i, gf_check_options(NULL, &own, error), error);
+        }
+    return status ? status : gf_chain_check_paths(chain, error);
 }
 
 void gf_chain_close(gf_chain *chain) {
-    gf_settings_free(chain->own);
-    chain->own = NULL;
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        gf_settings_free(chain->step[i].own);
+        chain->step[i].own = NULL;
+    }
 }
 
-gf_status gf_chain_plan(const gf_chain *chain, const gf_format *in, gf_plan **plan,
-                        gf_error *error) {
-    return gf_plan_new(chain->filter, chain->settings, in, plan, error);
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+/* The image after a step. */
+typedef struct graph_image {
+    uint32_t edge;
+    gf_format format;
+    gf_type type;       /* in which writers store it, unless they have another */
+    bool linear;        /* f32 of linear light; writers of integers store sRGB */
+    bool premultiplied; /* f32 colours are multiplied by alpha, which is data */
+} graph_image;
+
+/* Add the node of a filter that reads an edge. */
+static gf_status graph_add(gf_graph *graph, uint32_t step, const gf_filter *filter,
+                           const gf_settings *settings, const graph_image *image, gf_error *error) {
+    const uint32_t i = graph->nodes.count;
+    if (i == GF_MAX_NODES)
+        return gf_fail(error, GF_USAGE, "%s: too many steps and conversions; run two jobs",
+                       filter->info.name);
+    const gf_status status = gf_plan_new(filter, settings, &image->format, &graph->plan[i], error);
+    if (status)
+        return status;
+    graph->node[i] = (gf_node){.plan = graph->plan[i], .from = image->edge};
+    graph->step[i] = step;
+    graph->nodes.count++;
+    return GF_OK;
+}
+
+/* Convert an image to another type, light or alpha; `keep` converts nothing, and copies it. */
+static gf_status graph_convert(gf_graph *graph, uint32_t step, graph_image *image, gf_type type,
+                               bool linear, bool premultiplied, gf_error *error) {
+    static const char *const depths[] = {[GF_U8] = "8", [GF_U16] = "16", [GF_F32] = "f32"};
+    const bool to_f32 = type == GF_F32, from_f32 = image->format.type == GF_F32;
+    const char *light = linear && to_f32 && !from_f32          ? "decode"
+                        : image->linear && from_f32 && !to_f32 ? "encode"
+                                                               : "keep";
+    const char *alpha = premultiplied && !image->premultiplied   ? "multiply"
+                        : image->premultiplied && !premultiplied ? "divide"
+                                                                 : "keep";
+    char text[64];
+    snprintf(text, sizeof text, "depth=%s light=%s alpha=%s", depths[type], light, alpha);
+    const gf_filter *filter = &gf_convert_filter;
+    gf_settings *settings = gf_settings_new(filter->info.params, filter->info.param_count);
+    gf_status status = settings ? gf_settings_apply_case(settings, text, error)
+                                : gf_fail_memory(error, "convert", sizeof text, "settings");
+    if (!status)
+        status = graph_add(graph, step, filter, settings, image, error);
+    gf_settings_free(settings);
+    if (status)
+        return status;
+    const uint32_t i = graph->nodes.count - 1;
+    graph->counts[i] = image->type == GF_F32 && !to_f32;
+    graph->linear = graph->linear || *light != 'k';
+    image->edge = i + 1;
+    image->format = graph->plan[i]->out;
+    image->linear = linear && to_f32;
+    image->premultiplied = premultiplied;
+    return GF_OK;
+}
+
+/* Write an image: convert it to the type that is stored, and mark its edge. */
+static gf_status graph_write(gf_graph *graph, uint32_t step, graph_image image, gf_depth depth,
+                             bool drawn, gf_error *error) {
+    const gf_type type = gf_depth_type(depth, image.type);
+    gf_writer *writer = &graph->writer[graph->writers++];
+    gf_status status = GF_OK;
+    *writer = (gf_writer){.step = step, .drawn = drawn, .reduced = image.format.type};
+    /* An edge that no node makes, and one in linear light, needs a node before its writer. */
+    if (type != image.format.type || image.premultiplied || image.edge == 0)
+        status = graph_convert(graph, step, &image, type, image.linear, false, error);
+    writer->edge = image.edge;
+    writer->stored = image.format;
+    graph->nodes.written |= UINT64_C(1) << image.edge;
+    return status;
+}
+
+/* Add the nodes of a step. *image: that which it receives, then that which it passes on. */
+static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *image,
+                                gf_graph *graph, gf_error *error) {
+    const gf_chain_step *step = &chain->step[i];
+    gf_status status = GF_OK;
+    graph->in[i] = image->format;
+    if (!step->filter) {
+        status = graph_write(graph, i, *image, step->write.depth, false, error);
+        graph->out[i] = graph->writer[graph->writers - 1].stored;
+        return status;
+    }
+    if (step->filter == &gf_convert_filter) {
+        static const gf_depth depths[] = {GF_DEPTH_INPUT, GF_DEPTH_8, GF_DEPTH_16, GF_DEPTH_F32};
+        const bool decode = gf_settings_choice(step->settings, "light") == 1;
+        const gf_type type = gf_depth_type(depths[gf_settings_choice(step->settings, "depth")],
+                                           decode ? GF_F32 : image->format.type);
+        status = graph_convert(graph, i, image, type, type == GF_F32 && (image->linear || decode),
+                               image->premultiplied, error);
+        if (!decode)
+            image->type = type;
+        graph->node_of[i] = graph->nodes.count - 1;
+        graph->out[i] = image->format;
+        return status;
+    }
+    if ((status = graph_add(graph, i, step->filter, step->settings, image, error)))
+        return status;
+    const uint32_t node = graph->nodes.count - 1;
+    graph_image made = *image;
+    made.edge = node + 1;
+    made.format = graph->out[i] = graph->plan[node]->out;
+    graph->node_of[i] = node;
+    if (step->filter->info.makes_image) {
+        *image = made;
+    } else if (made.format.width) {
+        made.linear = made.premultiplied = false;
+        made.type = made.format.type;
+        status = graph_write(graph, i, made, step->write.depth, true, error);
+    }
+    return status;
+}
+
+/* Convert the input as the options of the job say. */
+static gf_status graph_convert_input(const gf_chain *chain, graph_image *image, gf_graph *graph,
+                                     gf_error *error) {
+    const gf_file_options *options = &chain->options;
+    const char *name = gf_chain_name(chain);
+    const bool makes = gf_chain_makes_image(chain);
+    bool mixes = false;
+    for (uint32_t i = 0; i < chain->steps; i++)
+        mixes = mixes || (chain->step[i].filter && chain->step[i].filter->mixes_pixels);
+    if (options->linear && !makes)
+        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image", name);
+    if (options->premultiply && !mixes)
+        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
+                       name);
+    const bool premultiplied = options->premultiply && gf_has_alpha(&image->format);
+    const bool linear = options->linear && image->format.type != GF_F32;
+    const gf_type wanted =
+        gf_depth_type(makes ? options->write.depth : GF_DEPTH_INPUT, image->format.type);
+    const gf_type type = linear || premultiplied       ? GF_F32
+                         : wanted > image->format.type ? wanted
+                                                       : image->format.type;
+    image->linear = options->linear && image->format.type == GF_F32; /* it is linear already */
+    if (type == image->format.type && !premultiplied)
+        return GF_OK;
+    if (!linear && !premultiplied)
+        image->type = type;
+    return graph_convert(graph, 0, image, type, linear || image->linear, premultiplied, error);
+}
+
+gf_status gf_graph_new(const gf_chain *chain, const gf_format *in, gf_graph **out,
+                       gf_error *error) {
+    graph_image image = {.format = *in, .type = in->type};
+    gf_graph *graph = *out = calloc(1, sizeof *graph);
+    if (!graph)
+        return gf_fail_memory(error, "the job", sizeof *graph, "its nodes");
+    graph->nodes.node = graph->node;
+    gf_status status = graph_convert_input(chain, &image, graph, error);
+    const graph_image first = image;
+    for (uint32_t i = 0; i < chain->steps && !status; i++) {
+        if (chain->step[i].from_input)
+            image = first;
+        status =
+            gf_chain_fail_step(chain, i, graph_add_step(chain, i, &image, graph, error), error);
+    }
+    return status;
+}
+
+void gf_graph_free(gf_graph *graph) {
+    if (!graph)
+        return;
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        gf_plan_free(graph->plan[i]);
+    free(graph);
+}
+
+/* ---- description and reports ----------------------------------------------------------------- */
+
+/* Describe a step. The caller frees info->effective, also after a failure. */
+static gf_status chain_inspect(const gf_chain *chain, const gf_graph *graph, uint32_t i,
+                               gf_step_info *info, gf_error *error) {
+    const gf_chain_step *step = &chain->step[i];
+    *info = (gf_step_info){.in = graph->in[i], .out = graph->out[i]};
+    if (!step->filter)
+        return GF_OK;
+    const gf_plan *plan = gf_graph_plan(graph, i);
+    info->effective = gf_settings_copy(step->settings);
+    info->before = plan->before;
+    info->after = plan->after;
+    info->result_bytes = plan->result_bytes;
+    info->measures_first = plan->measure_first ? plan->measure_first->filter : NULL;
+    if (!info->effective)
+        return gf_fail(error, GF_FAILED, "%s: out of memory for settings", chain_name(step));
+    return step->filter->effective && step->filter != &gf_convert_filter
+               ? step->filter->effective(plan, info->effective, error)
+               : GF_OK;
 }
 
 gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     gf_chain chain;
-    gf_plan *plan = NULL;
+    gf_graph *graph = NULL;
+    uint32_t described = 0;
     gf_status status = gf_chain_open(job, &chain, error);
     if (!status && !(status = gf_format_check(&job->format, "memory", error)))
-        status = gf_chain_plan(&chain, &job->format, &plan, error);
-    if (!status) {
-        *info = (gf_step_info){.in = plan->in,
-                               .out = plan->out,
-                               .effective = gf_settings_copy(chain.settings),
-                               .before = plan->before,
-                               .after = plan->after,
-                               .result_bytes = plan->result_bytes,
-                               .measures_first =
-                                   plan->measure_first ? plan->measure_first->filter : NULL};
-        if (chain.output)
-            info[1] = (gf_step_info){.in = plan->out, .out = plan->out};
-        if (!info->effective)
-            status = gf_fail(error, GF_FAILED, "%s: out of memory for settings",
-                             chain.filter->info.name);
+        status = gf_graph_new(&chain, &job->format, &graph, error);
+    for (; described < chain.steps && !status; described++)
+        status = gf_chain_fail_step(
+            &chain, described, chain_inspect(&chain, graph, described, &info[described], error),
+            error);
+    for (uint32_t i = 0; status && i < described; i++) {
+        gf_settings_free(info[i].effective);
+        info[i].effective = NULL;
     }
-    if (!status && chain.filter->effective)
-        status = chain.filter->effective(plan, info->effective, error);
-    if (status && plan) {
-        gf_settings_free(info->effective);
-        info->effective = NULL;
-    }
-    gf_plan_free(plan);
+    gf_graph_free(graph);
     gf_chain_close(&chain);
     return status;
 }
 
-void gf_made_report_plan(gf_made *made, const gf_plan *plan) {
-    gf_step_report *step = &made->steps[0];
-    made->report.in = plan->in;
-    made->report.pixels = plan->in.width * plan->in.height;
-    step->in = plan->in;
-    step->out = plan->out;
-    step->brightness = plan->brightness;
-    if (plan->advice)
-        snprintf(step->advice, sizeof step->advice, "%s", plan->advice);
-    made->steps[1].in = made->steps[1].out = plan->out;
+void gf_made_report_graph(gf_made *made, const gf_chain *chain, const gf_graph *graph) {
+    made->report.in = graph->in[0];
+    made->report.pixels = graph->in[0].width * graph->in[0].height;
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        gf_step_report *step = &made->steps[i];
+        step->in = graph->in[i];
+        step->out = graph->out[i];
+        if (!chain->step[i].filter)
+            continue;
+        const gf_plan *plan = gf_graph_plan(graph, i);
+        step->brightness = plan->brightness;
+        if (plan->advice)
+            snprintf(step->advice, sizeof step->advice, "%s", plan->advice);
+    }
 }
 
 void gf_made_add(gf_made *sum_of, const gf_made *more_of) {
@@ -163,6 +436,7 @@ void gf_made_add(gf_made *sum_of, const gf_made *more_of) {
         step->counted += more_of->steps[i].counted;
         step->clipped += more_of->steps[i].clipped;
         step->dropped |= more_of->steps[i].dropped;
+        step->seconds += more_of->steps[i].seconds;
     }
 }
 

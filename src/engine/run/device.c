@@ -9,7 +9,8 @@
 struct gf_device_job {
     gf_engine *engine;
     gf_chain chain; /* owns its settings */
-    gf_plan *plan;
+    gf_graph *graph;
+    gf_plan *plan;                /* of its node */
     const gf_job_functions *jobs; /* of the backend */
     void *job;                    /* the same */
 };
@@ -29,11 +30,29 @@ struct gf_device_results {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
+/* Copy the settings of a chain, which then refers to nothing of the caller. */
+static gf_status device_copy_settings(gf_chain *chain, gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        gf_chain_step *step = &chain->step[i];
+        if (step->filter && !step->own)
+            step->settings = step->own = gf_settings_copy(step->settings);
+        if (step->filter && !step->own)
+            status = gf_fail(error, GF_FAILED, "%s: out of memory for settings",
+                             step->filter->info.name);
+        /* texts of the caller's settings, or of the job: only whether there are samples matters */
+        step->samples_path = step->samples_path ? "" : NULL;
+        step->out_path = NULL;
+    }
+    memset(chain->in_paths, 0, sizeof chain->in_paths);
+    return status;
+}
+
 /* Create a job: copy the settings of the chain, create the plan, and open the job of the backend.
  * Takes ownership of the chain. */
 static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *format,
                             gf_device_job **out, gf_error *error) {
-    const char *name = own->filter->info.name;
+    const char *name = gf_chain_name(own);
     gf_device_job *job = calloc(1, sizeof *job);
     gf_started on;
     *out = NULL;
@@ -44,24 +63,22 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
     job->engine = engine;
     job->chain = *own;
     gf_chain *chain = &job->chain;
-    if (!chain->own)
-        chain->settings = chain->own = gf_settings_copy(chain->settings);
-    /* texts of the caller's settings, or of the job: only whether there are samples matters */
-    chain->samples_path = chain->samples_path ? "" : NULL;
-    chain->in_paths[0] = chain->in_paths[1] = chain->out_path = NULL;
-    gf_status status =
-        chain->own ? GF_OK : gf_fail(error, GF_FAILED, "%s: out of memory for settings", name);
+    gf_status status = device_copy_settings(chain, error);
     if (!status)
-        status = gf_chain_plan(chain, format, &job->plan, error);
+        status = gf_graph_new(chain, format, &job->graph, error);
+    if (!status && !(job->plan = gf_graph_only(job->graph)))
+        status =
+            gf_fail(error, GF_USAGE,
+                    "%s: a job in device memory has one filter; run one job for each step", name);
     assert(status || job->plan);
-    if (!status && job->plan->measure_first && chain->filter->measure)
+    if (!status && job->plan->measure_first && job->plan->filter->measure)
         status = gf_fail(error, GF_USAGE,
                          "%s: --range data needs a first pass; in device memory, "
                          "measure min and max with --statistics, and give them as --range LO,HI",
                          name);
     if (!status && !(status = gf_engine_device(engine, &on, error))) {
         job->jobs = on.backend->jobs;
-        status = job->jobs->open(on.state, chain->filter, job->plan, &job->job, error);
+        status = job->jobs->open(on.state, job->plan->filter, job->plan, &job->job, error);
     }
     if (status)
         gf_device_job_free(job);
@@ -87,7 +104,7 @@ void gf_device_job_free(gf_device_job *job) {
         return;
     if (job->job)
         job->jobs->close(job->job);
-    gf_plan_free(job->plan);
+    gf_graph_free(job->graph);
     gf_chain_close(&job->chain);
     free(job);
 }
@@ -112,7 +129,7 @@ static bool device_follows(const gf_plan *plan, const gf_pixels *in, const gf_ou
 static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixels *in,
                               const gf_out_pixels *out, void *stream, gf_device_results *results,
                               gf_error *error) {
-    const char *name = job->chain.filter->info.name;
+    const char *name = gf_chain_name(&job->chain);
     const gf_plan *plan = job->plan;
     const bool independent = gf_rows_independent(plan);
     const uint32_t inputs = plan->inputs;
@@ -125,7 +142,8 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
         if (out && !status &&
             !(status = gf_pixels_check(name, "output", &plan->out,
                                        (gf_pixels){out[i].data, out[i].stride}, error)))
-            status = gf_check_overlap(plan, name, image, &out[i], error);
+            status =
+                gf_check_overlap(job->graph, name, image, &job->graph->writer[0], &out[i], error);
     }
     for (uint64_t i = 0, images; i < count && !status; i += images) {
         const gf_pixels *first = in + i * inputs;
@@ -138,7 +156,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
             images++;
         if (images > 1)
             group.rows *= images;
-        else if (independent || !job->chain.filter->measure)
+        else if (independent || !job->plan->filter->measure)
             group.count = images = count - i;
         status = job->jobs->run(job->job, &group, stream, &part, error);
         if (!status && results)
@@ -150,7 +168,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
 /* Check the lists, and arrange two inputs as pairs. *pairs: allocated; NULL with one input. */
 static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
                                     gf_pixels **pairs, gf_error *error) {
-    const char *name = job->chain.filter->info.name;
+    const char *name = gf_chain_name(&job->chain);
     const bool two = job->plan->inputs == 2;
     if (images->count == 0)
         return GF_OK;
@@ -178,13 +196,13 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
     if (out_results)
         *out_results = NULL;
     gf_status status = device_check_lists(job, images, &pairs, error);
-    if (!status && job->chain.filter->measure) {
+    if (!status && job->plan->filter->measure) {
         const size_t bytes = sizeof *results + (size_t)images->count * sizeof results->groups[0];
         results = malloc(bytes);
         if (results)
             *results = (gf_device_results){.job = job, .count = images->count};
         else
-            status = gf_fail_memory(error, job->chain.filter->info.name, bytes, "the results");
+            status = gf_fail_memory(error, gf_chain_name(&job->chain), bytes, "the results");
     }
     if (!status)
         status = device_queue(job, images->count, pairs ? pairs : images->in,
@@ -203,22 +221,25 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
 /* Pass the measurements of an image of a part to a measure, and make its result. */
 static gf_status device_make_result(const gf_device_job *job, const gf_device_part *part,
                                     uint64_t image, gf_result **result, gf_error *error) {
-    const gf_measure *measure = job->chain.filter->measure;
+    const gf_measure *measure = job->plan->filter->measure;
     const uint64_t height = job->plan->in.height;
     const size_t record = part->records.stride;
     gf_task task = {.chain = &job->chain,
                     .inputs = {.name = "device memory"},
                     .memory = job->engine->options.max_memory,
-                    .keep_samples = job->chain.samples_path};
-    gf_status status = gf_chain_plan(&job->chain, &job->plan->in, &task.plan, error);
-    if (!status && !(status = gf_task_open_measure(&task, error)) && part->records.data) {
+                    .keep_samples = true};
+    gf_result *results[GF_MAX_STEPS] = {NULL};
+    gf_status status = gf_graph_new(&job->chain, &job->plan->in, &task.graph, error);
+    const gf_plan *plan = status ? NULL : task.graph->plan[0];
+    if (!status && !(status = gf_task_open_measures(&task, error)) && part->records.data) {
         const gf_rows rows = {part->records.data + image * height * record, record, 0, height};
-        status = measure->rows(task.plan, task.data, &rows, error);
+        status = measure->rows(plan, task.data[0], &rows, error);
     }
     if (!status && part->payload)
-        status = measure->payload(task.plan, task.data, part->payload, error);
-    if (!status && !(status = measure->finish(task.plan, task.data, part->state, error)))
-        status = gf_task_make_result(&task, result, error);
+        status = measure->payload(plan, task.data[0], part->payload, error);
+    if (!status && !(status = measure->finish(plan, task.data[0], part->state, error)))
+        status = gf_task_make_results(&task, results, error);
+    *result = results[gf_chain_first(&job->chain)];
     gf_task_end(&task);
     return status;
 }
@@ -345,21 +366,41 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
     return status;
 }
 
+/* Return whether two chains have the same steps. */
+static bool device_same(const gf_chain *a, const gf_chain *b) {
+    bool same = a->steps == b->steps;
+    for (uint32_t i = 0; i < a->steps && same; i++) {
+        const gf_chain_step *p = &a->step[i], *q = &b->step[i];
+        same = p->filter == q->filter && p->from_input == q->from_input &&
+               p->write.depth == q->write.depth &&
+               (!p->filter || gf_settings_same(p->settings, q->settings));
+    }
+    return same;
+}
+
+/* Return the list of images of the first writer of a chain; NULL: none. */
+static const gf_out_pixels *device_out(const gf_chain *chain) {
+    for (uint32_t i = 0; i < chain->steps; i++)
+        if (chain->step[i].out)
+            return chain->step[i].out;
+    return NULL;
+}
+
 gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                            void *stream, gf_result **results, gf_error *error) {
+    const gf_out_pixels *out = device_out(chain);
     const gf_device_images images = {
-        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = &chain->out};
+        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = &out};
     gf_device_job **jobs = engine->jobs, *found = NULL;
     gf_device_results *queued = NULL;
     size_t at = 0;
     for (; at < engine->job_count && !found; at++)
-        if (jobs[at]->chain.filter == chain->filter &&
-            gf_format_equal(&jobs[at]->plan->in, format) &&
-            gf_settings_same(jobs[at]->chain.settings, chain->settings))
+        if (gf_format_equal(&jobs[at]->plan->in, format) && device_same(&jobs[at]->chain, chain))
             found = jobs[at];
     if (!found) {
         gf_chain kept = *chain;
-        kept.own = NULL; /* the job copies the settings */
+        for (uint32_t i = 0; i < kept.steps; i++)
+            kept.step[i].own = NULL; /* the job copies the settings */
         const gf_status status = device_new(engine, &kept, format, &found, error);
         if (status)
             return status;

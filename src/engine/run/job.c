@@ -7,98 +7,139 @@
 #include "engine/run/task.h"
 #include "io/stream/stream.h"
 
-/* The measurement of a tall image: that of each image. */
-typedef struct gf_tall {
-    const gf_measure *measure; /* NULL for a filter without a result */
-    uint64_t count, height;    /* height of each image */
-    gf_task *parts;            /* one task per image, with a plan and an open measure */
-} gf_tall;
+/* A node of a tall image that measures: each image has its own measure. */
+typedef struct tall_node {
+    uint32_t node;
+    uint64_t count, height; /* of the images */
+    gf_task *parts;         /* one task per image, with its nodes and open measures */
+} tall_node;
 
 /* Pass the records of each image to its own measure. */
 static gf_status tall_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {
-    const gf_tall *tall = data;
+    const tall_node *tall = data;
     const uint64_t end = out->y0 + out->rows;
     gf_status status = GF_OK;
-    (void)plan;
     for (uint64_t y = out->y0, next; y < end && !status; y = next) {
         const uint64_t image = y / tall->height, first = image * tall->height;
+        const gf_task *part = &tall->parts[image];
         next = first + tall->height < end ? first + tall->height : end;
         const gf_rows rows = {gf_row(out, y), out->stride, y - first, next - y};
-        status =
-            tall->measure->rows(tall->parts[image].plan, tall->parts[image].data, &rows, error);
+        status = plan->filter->measure->rows(part->graph->plan[tall->node], part->data[tall->node],
+                                             &rows, error);
     }
     return status;
 }
 
 static gf_status tall_finish(const gf_plan *plan, void *data, const void *state, gf_error *error) {
-    const gf_tall *tall = data;
+    const tall_node *tall = data;
     gf_status status = GF_OK;
-    (void)plan;
     for (uint64_t i = 0; i < tall->count && !status; i++)
-        status = tall->measure->finish(tall->parts[i].plan, tall->parts[i].data, state, error);
+        status = plan->filter->measure->finish(tall->parts[i].graph->plan[tall->node],
+                                               tall->parts[i].data[tall->node], state, error);
     return status;
 }
 
-/* Run all images as one image of this plan, and free the plan. */
+/* Open the memory of the writers of all images. */
+static gf_status tall_open_outputs(gf_task *task, const gf_graph *one, gf_error *error) {
+    const gf_chain *chain = task->chain;
+    gf_status status = GF_OK;
+    for (uint32_t w = 0; w < one->writers && !status; w++) {
+        const gf_writer *writer = &one->writer[w];
+        const gf_out_pixels *out = chain->step[writer->step].out;
+        status = gf_memory_sink(&writer->stored, chain->count, out, &task->writer[w].sink, error);
+        for (uint64_t i = 0; i < chain->count && !status; i++) {
+            gf_pixels in[GF_MAX_INPUTS];
+            for (uint32_t k = 0; k < chain->inputs; k++)
+                in[k] = chain->in[k][i];
+            status =
+                gf_check_overlap(one, gf_writer_name(chain, writer), in, writer, &out[i], error);
+        }
+    }
+    return status;
+}
+
+/* Open the measures of all images. */
+static gf_status tall_open_parts(const gf_task *task, const gf_format *format, gf_task *parts,
+                                 gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint64_t i = 0; i < task->chain->count && !status; i++) {
+        parts[i] =
+            (gf_task){.chain = task->chain, .inputs = {.name = "memory"}, .memory = task->memory};
+        if (!(status = gf_graph_new(task->chain, format, &parts[i].graph, error)))
+            status = gf_task_open_measures(&parts[i], error);
+    }
+    return status;
+}
+
+/* Run all images as one image with these nodes, and free them. */
 static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                          gf_plan *plan, gf_made *made, gf_result **results, gf_error *error) {
+                          gf_graph *graph, gf_made *made, gf_result **results, gf_error *error) {
     static const gf_measure measure = {.rows = tall_rows, .finish = tall_finish};
-    gf_tall tall = {
-        .measure = chain->filter->measure, .count = chain->count, .height = format->height};
-    gf_task task = gf_task_begin(engine, chain, made);
-    gf_plan one = *plan;
-    task.plan = plan;
+    tall_node nodes[GF_MAX_NODES];
+    gf_task task = gf_task_begin(engine, chain, made), *parts = NULL;
+    const gf_format *formats[GF_MAX_INPUTS];
+    gf_graph *one = NULL;
+    task.graph = graph;
     task.images = 1;
-    one.in = *format;
-    one.out.height /= chain->count;
-    gf_status status =
-        gf_inputs_open_memory(&task.inputs, plan->inputs, format, chain->count, chain->in, error);
-    if (!status && one.out.width)
-        status = gf_memory_sink(&one.out, chain->count, chain->out, &task.sink, error);
-    for (uint64_t i = 0; i < chain->count && one.out.width && !status; i++) {
-        const gf_pixels in[] = {chain->in[0][i], chain->in[1] ? chain->in[1][i] : chain->in[0][i]};
-        status = gf_check_overlap(&one, chain->filter->info.name, in, &chain->out[i], error);
+    gf_status status = gf_graph_new(chain, format, &one, error);
+    if (!status) {
+        gf_graph_inputs(one, formats);
+        status = gf_inputs_open_memory(&task.inputs, chain->inputs, formats, chain->count,
+                                       chain->in, error);
     }
-    if (!status && tall.measure && !(tall.parts = calloc((size_t)tall.count, sizeof *tall.parts)))
-        status = gf_fail_memory(error, chain->filter->info.name, tall.count * sizeof *tall.parts,
+    if (!status)
+        status = tall_open_outputs(&task, one, error);
+    if (!status && gf_chain_measures(chain) &&
+        !(parts = calloc((size_t)chain->count, sizeof *parts)))
+        status = gf_fail_memory(error, gf_chain_name(chain), chain->count * sizeof *parts,
                                 "the measurement");
-    for (uint64_t i = 0; tall.parts && i < tall.count && !status; i++) {
-        gf_task *part = &tall.parts[i];
-        *part = (gf_task){.chain = chain, .inputs = {.name = "memory"}, .memory = task.memory};
-        if (!(status = gf_chain_plan(chain, format, &part->plan, error)))
-            status = gf_task_open_measure(part, error);
+    if (parts && !status)
+        status = tall_open_parts(&task, format, parts, error);
+    gf_delivery delivery = gf_task_delivery(&task);
+    for (uint32_t i = 0; parts && i < graph->nodes.count; i++) {
+        nodes[i] = (tall_node){i, chain->count, format->height, parts};
+        if (graph->plan[i]->filter->measure)
+            delivery.node[i] = (gf_delivered){.measure = &measure, .data = &nodes[i]};
     }
-    gf_delivery delivery = {.plan = plan, .measure = &measure, .data = &tall, .sink = task.sink};
     gf_pass pass = gf_task_pass(&task, &delivery);
     if (!status)
         status = gf_pass_run(&pass, error);
-    for (uint64_t i = 0; tall.parts && results && i < tall.count && !status; i++)
-        status = gf_task_make_result(&tall.parts[i], &results[i], error);
+    for (uint64_t i = 0; parts && results && i < chain->count && !status; i++) {
+        gf_result *own[GF_MAX_STEPS] = {NULL};
+        status = gf_task_make_results(&parts[i], own, error);
+        for (uint32_t k = 0; k < chain->steps; k++)
+            results[k * chain->count + i] = own[k];
+    }
     made->report.total_seconds = gf_now() - task.began;
-    gf_made_report_plan(made, &one);
-    for (uint64_t i = 0; tall.parts && i < tall.count; i++)
-        gf_task_end(&tall.parts[i]);
-    free(tall.parts);
+    if (one)
+        gf_made_report_graph(made, chain, one);
+    for (uint64_t i = 0; parts && i < chain->count; i++)
+        gf_task_end(&parts[i]);
+    free(parts);
+    gf_graph_free(one);
     gf_task_end(&task);
     return status;
 }
 
-/* Create the plan of the tall image. Return NULL, which is not a failure, if rows are not
- * independent, the height overflows, or the backend needs whole images. */
-static gf_plan *tall_plan(gf_engine *engine, const gf_chain *chain, const gf_format *format) {
+/* Create the nodes of the tall image. Return NULL, which is not a failure, if rows are not
+ * independent, the height overflows, an output is missing, or the backend needs whole images. */
+static gf_graph *tall_graph(gf_engine *engine, const gf_chain *chain, const gf_format *format) {
     gf_format all = *format;
-    gf_plan *plan;
-    if (chain->count < 2 || __builtin_mul_overflow(format->height, chain->count, &all.height) ||
-        gf_format_check(&all, "memory", NULL) || gf_chain_plan(chain, &all, &plan, NULL))
-        return NULL;
+    gf_graph *graph = NULL;
+    bool fits = chain->count > 1 &&
+                !__builtin_mul_overflow(format->height, chain->count, &all.height) &&
+                !gf_format_check(&all, "memory", NULL) && !gf_graph_new(chain, &all, &graph, NULL);
+    for (uint32_t i = 0; fits && i < graph->nodes.count; i++)
+        fits = gf_rows_independent(graph->plan[i]);
+    for (uint32_t i = 0; fits && i < graph->writers; i++)
+        fits = chain->step[graph->writer[i].step].out != NULL;
     gf_started on;
     char reason[GF_REASON_BYTES];
-    const gf_node node = {.plan = plan};
-    if (gf_rows_independent(plan) && (chain->out || !plan->out.width) &&
-        !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &on, reason, NULL) &&
-        !on.backend->request(on.state, &(gf_nodes){&node, 1, 0}).whole_image)
-        return plan;
-    gf_plan_free(plan);
+    if (fits &&
+        !gf_engine_choose(engine, &(gf_workload){.nodes = &graph->nodes}, &on, reason, NULL) &&
+        !on.backend->request(on.state, &graph->nodes).whole_image)
+        return graph;
+    gf_graph_free(graph);
     return NULL;
 }
 
@@ -110,9 +151,9 @@ static gf_status images_run_each(gf_engine *engine, const gf_chain *chain, const
         status = gf_run_image(engine, chain, format, i, &one, error);
         if (!status && i > 0)
             gf_made_add(&one, made);
-        if (!status && results) {
-            results[i] = one.results[0];
-            one.results[0] = NULL;
+        for (uint32_t k = 0; k < chain->steps && !status && results; k++) {
+            results[k * chain->count + i] = one.results[k];
+            one.results[k] = NULL;
         }
         gf_made_free_results(&one);
         if (!status || i == 0)
@@ -126,18 +167,18 @@ static gf_status job_run_memory(gf_engine *engine, const gf_job *job, const gf_c
                                 gf_made *made, gf_result **results, gf_error *error) {
     const gf_format *format = &job->format;
     gf_status status = gf_format_check(format, "memory", error);
-    for (uint32_t i = 0; i < chain->filter->info.inputs && !status; i++)
+    for (uint32_t i = 0; i < chain->inputs && !status; i++)
         if (!chain->in[i])
             status = gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
-                             chain->filter->info.name, chain->filter->info.inputs);
+                             gf_chain_name(chain), chain->inputs);
     if (status)
         return status;
     if (job->memory == GF_DEVICE)
         return gf_run_on_device(engine, chain, format, job->stream, results, error);
-    gf_plan *plan = tall_plan(engine, chain, format);
-    status = plan ? tall_run(engine, chain, format, plan, made, results, error)
-                  : images_run_each(engine, chain, format, made, results, error);
-    for (uint64_t i = 0; status && results && i < chain->count; i++) {
+    gf_graph *graph = tall_graph(engine, chain, format);
+    status = graph ? tall_run(engine, chain, format, graph, made, results, error)
+                   : images_run_each(engine, chain, format, made, results, error);
+    for (uint64_t i = 0; status && results && i < chain->steps * chain->count; i++) {
         gf_result_free(results[i]);
         results[i] = NULL;
     }

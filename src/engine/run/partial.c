@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert/convert.h"
 #include "core/error.h"
 #include "io/file/output.h"
 #include "io/stream/convert.h"
@@ -46,12 +47,22 @@ static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) 
     return gf_digest_rows(digest, &rows, bytes);
 }
 
+/* Return the step of the filter of a job, which has one. */
+static const gf_chain_step *partial_step(const gf_chain *chain) {
+    return &chain->step[gf_chain_first(chain)];
+}
+
+/* Return the plan of the filter of a task. */
+static gf_plan *partial_plan(const gf_task *task) {
+    return gf_graph_plan(task->graph, gf_chain_first(task->chain));
+}
+
 /* Digest the texts of all parameters, which determine the computation. */
 static uint64_t partial_digest_settings(const gf_chain *chain) {
-    const gf_filter_info *info = &chain->filter->info;
+    const gf_filter_info *info = &gf_chain_filter(chain)->info;
     uint64_t digest = 0;
     for (size_t i = 0; i < info->param_count; i++) {
-        const char *text = gf_settings_text(chain->settings, info->params[i].name);
+        const char *text = gf_settings_text(partial_step(chain)->settings, info->params[i].name);
         digest = partial_digest(digest, text ? text : "", text ? strlen(text) + 1 : 1);
     }
     return digest;
@@ -77,11 +88,12 @@ static gf_status partial_fail_files(const char *name, gf_error *error) {
 /* Create a partial result. *out: the caller frees it, also after a failure. */
 static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_partial **out,
                              gf_error *error) {
-    const char *name = chain->filter->info.name;
+    const char *name = gf_chain_name(chain);
     gf_partial *partial = *out = calloc(1, sizeof *partial);
     if (!partial)
         return gf_fail_memory(error, name, sizeof *partial, "a partial result");
-    const gf_status status = gf_chain_plan(chain, format, &partial->plan, error);
+    const gf_status status = gf_plan_new(gf_chain_filter(chain), partial_step(chain)->settings,
+                                         format, &partial->plan, error);
     if (status)
         return status;
     gf_partial_head *head = &partial->head;
@@ -168,18 +180,15 @@ gf_status gf_rows_file_open(const gf_job *job, const gf_format *format, gf_rows_
                             gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     gf_chain chain;
-    gf_plan *plan = NULL;
+    gf_graph *graph = NULL;
     *file = NULL;
     gf_status status = gf_chain_open_files(job, &chain, error);
     if (!status)
-        status = gf_chain_plan(&chain, format, &plan, error);
-    if (!status && plan->out.width) {
-        gf_format stored = plan->out;
-        stored.type = gf_depth_type(chain.options.write.depth, stored.type);
-        status =
-            gf_sink_open_part(chain.out_path, NULL, &stored, 0, &chain.options, 1, file, error);
-    }
-    gf_plan_free(plan);
+        status = gf_graph_new(&chain, format, &graph, error);
+    if (!status && graph->writers)
+        status = gf_sink_open_part(chain.step[graph->writer[0].step].out_path, NULL,
+                                   &graph->writer[0].stored, 0, &chain.options, 1, file, error);
+    gf_graph_free(graph);
     gf_chain_close(&chain);
     return status;
 }
@@ -223,20 +232,20 @@ static gf_status partial_deliver(const gf_partial *partial, const gf_plan *plan,
 static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_error *error) {
     const gf_measure_options keep = {.name = task->inputs.name};
     void *data = NULL;
-    if (!task->plan->measure_first)
+    gf_plan *plan = partial_plan(task);
+    if (!plan->measure_first)
         return GF_OK;
-    const gf_filter *filter = task->plan->measure_first->filter;
-    if (!before || before->plan->filter != filter ||
-        !gf_format_equal(&before->head.in, &task->plan->in))
+    const gf_filter *filter = plan->measure_first->filter;
+    if (!before || before->plan->filter != filter || !gf_format_equal(&before->head.in, &plan->in))
         return gf_fail(error, GF_USAGE, "%s: needs the partial result of %s for the whole image",
-                       task->chain->filter->info.name, filter->info.name);
+                       gf_chain_name(task->chain), filter->info.name);
     if (before->head.files != partial_digest_files(&task->inputs))
         return partial_fail_files(task->inputs.name, error);
     gf_status status = filter->measure->open(before->plan, &keep, &data, error);
     if (status)
         return status;
     if (!(status = partial_deliver(before, before->plan, data, error)))
-        status = task->chain->filter->refine(task->plan, data, error);
+        status = plan->filter->refine(plan, data, error);
     filter->measure->close(data);
     return status;
 }
@@ -244,7 +253,8 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
 /* Reject images and ranges that cannot be processed in ranges of rows. */
 static gf_status partial_check(const gf_task *task, const gf_rows_range *range, gf_error *error) {
     const gf_inputs *inputs = &task->inputs;
-    const gf_plan *plan = task->plan, *first = plan->measure_first;
+    const gf_plan *plan = partial_plan(task), *first = plan->measure_first;
+    const gf_file_options *options = &task->chain->options;
     const char *subject = "", *why = NULL;
     bool held = false, seeks = gf_inputs_can_restart(inputs);
     for (uint32_t i = 0; i < inputs->count; i++) {
@@ -252,9 +262,11 @@ static gf_status partial_check(const gf_task *task, const gf_rows_range *range, 
         held = held || source->held;
         seeks = seeks && source->ops->seek && !gf_memory_source_is(source);
     }
-    if (inputs->type.linear || inputs->premultiplied) {
+    if (task->chain->filters > 1 || task->chain->steps > 2) {
+        why = "ranges of rows are those of a job of one filter; run the image as a whole";
+    } else if (task->graph->linear || (options->premultiply && gf_has_alpha(&inputs->format))) {
         why = "ranges of rows do not support --linear and --premultiply; run the image as a whole";
-    } else if (first && plan->in.type != inputs->file_type) {
+    } else if (first && plan->in.type != inputs->format.type) {
         subject = first->filter->info.name;
         why = " measures the samples of the file, not those of --depth; run the image as a whole";
     } else if (first && plan->filter->measure) {
@@ -288,18 +300,19 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_job *job, gf_format
     bool regular = true; /* opening a pipe would consume its data */
     *possible = false;
     gf_status status = gf_chain_open_files(job, &chain, error);
-    for (uint32_t i = 0; !status && i < chain.filter->info.inputs; i++)
+    for (uint32_t i = 0; !status && i < chain.inputs; i++)
         regular = regular && gf_stat_file(chain.in_paths[i]).st_mode;
     if (!status && regular)
         status = gf_task_open_files(&task, error);
     if (!status && regular) {
         const gf_rows_range none = {.first = 0};
-        *format = task.plan->in;
-        *possible =
-            engine->named != &gf_backend_golden && /* golden needs whole images */
-            (!task.plan->out.width || (gf_sink_has_parts(chain.out_path, &chain.options) &&
-                                       !task.inputs.sources[0]->metadata.associated_alpha)) &&
-            partial_check(&task, &none, NULL) == GF_OK;
+        *format = task.inputs.format;
+        *possible = engine->named != &gf_backend_golden && /* golden needs whole images */
+                    partial_check(&task, &none, NULL) == GF_OK;
+        if (*possible && task.graph->writers)
+            *possible = gf_sink_has_parts(chain.step[task.graph->writer[0].step].out_path,
+                                          &chain.options) &&
+                        !task.inputs.sources[0]->metadata.associated_alpha;
     }
     gf_task_end(&task);
     gf_chain_close(&chain);
@@ -310,14 +323,19 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
                                 gf_error *error) {
     static const gf_measure measure = {
         .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
-    gf_delivery delivery = {
-        .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
+    const uint32_t node = task->graph->node_of[gf_chain_first(task->chain)], edge = node + 1;
+    const gf_nodes *nodes = &task->graph->nodes;
+    gf_status status = gf_task_open_measures(task, error); /* those of conversions are used */
+    if (status)
+        return status;
+    gf_delivery delivery = gf_task_delivery(task);
+    if (task->graph->plan[node]->filter->measure)
+        delivery.node[node] = (gf_delivered){.measure = &measure, .data = partial};
     gf_pass pass = gf_task_pass(task, &delivery);
-    const gf_plan *plan = task->plan;
-    const gf_nodes nodes = {&pass.node, 1, 0};
+    const gf_plan *plan = task->graph->plan[node];
     const gf_range needs = gf_map_needs(plan, (gf_range){range->first, range->end});
-    pass.job.source = (gf_range){gf_cut_position(&nodes, 1, range->first),
-                                 gf_cut_position(&nodes, 1, range->end)};
+    pass.job.source = (gf_range){gf_cut_position(nodes, edge, range->first),
+                                 gf_cut_position(nodes, edge, range->end)};
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
     task->watch.first = needs.first;
@@ -328,10 +346,14 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
         task->inputs.left_out->first = gf_min(pass.job.source.first, plan->in.height);
         task->inputs.left_out->end = gf_min(pass.job.source.end, plan->in.height);
     }
-    gf_status status = gf_pass_run(&pass, error);
-    if (!status && task->sink)
-        status = task->sink->ops->finish(task->sink, NULL, error);
-    gf_made_report_plan(task->made, task->plan);
+    status = gf_pass_run(&pass, error);
+    gf_sink *sink = task->writer[0].sink;
+    if (!status && sink)
+        status = sink->ops->finish(sink, NULL, error);
+    for (uint32_t i = 0; i < nodes->count && !status; i++)
+        if (task->graph->counts[i])
+            task->outside += gf_convert_outside(task->data[i]);
+    gf_made_report_graph(task->made, task->chain, task->graph);
     gf_task_report_stored(task);
     gf_task_report_input(task);
     task->made->report.total_seconds = gf_now() - task->began;
@@ -349,16 +371,16 @@ gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range 
     if (!status && !(status = gf_task_open_files(&task, error)) &&
         !(status = partial_check(&task, range, error)) &&
         !(status = partial_refine(&task, range->before, error)) &&
-        !(status = partial_new(&chain, &task.plan->in, &partial, error))) {
+        !(status = partial_new(&chain, &partial_plan(&task)->in, &partial, error))) {
         partial->head.first = range->first;
         partial->head.end = range->end;
         partial->head.files = partial_digest_files(&task.inputs);
     }
     const bool has_rows = !status && range->end > range->first;
-    if (has_rows && range->file &&
-        !(status = gf_sink_open_part(chain.out_path, range->file, &task.stored, range->first,
-                                     &chain.options, task.threads, &task.sink, error)))
-        status = gf_task_convert_sink(&task, error);
+    if (has_rows && range->file && task.graph->writers)
+        status = gf_sink_open_part(chain.step[task.graph->writer[0].step].out_path, range->file,
+                                   &task.graph->writer[0].stored, range->first, &chain.options,
+                                   task.threads, &task.writer[0].sink, error);
     if (!status && has_rows)
         status = partial_stream(&task, range, partial, error);
     gf_task_end(&task);
@@ -415,7 +437,7 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
     gf_chain chain;
     unsigned char *log = NULL;
     gf_status status = gf_chain_open(job, &chain, error);
-    const char *name = status ? NULL : chain.filter->info.name;
+    const char *name = status ? NULL : gf_chain_name(&chain);
     const unsigned char *data = (const unsigned char *)bytes + sizeof head;
     if (!status && size < sizeof head)
         status = gf_fail(error, GF_FAILED, "%s: the partial result is truncated", name);
@@ -458,17 +480,18 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial 
     made.report = outcome->report;
     for (uint32_t i = 0; outcome->steps && i < chain.steps; i++)
         made.steps[i] = outcome->steps[i];
-    task.sink = file;
-    task.inputs.name = status ? NULL : chain.filter->info.name;
-    if (!status && !(status = gf_chain_plan(&chain, &partial->head.in, &task.plan, error)) &&
+    task.writer[0].sink = file;
+    task.inputs.name = status ? NULL : gf_chain_name(&chain);
+    if (!status && !(status = gf_graph_new(&chain, &partial->head.in, &task.graph, error)) &&
         !(status = gf_task_open_samples(&task, error)))
-        status = gf_task_open_measure(&task, error);
-    if (!status && task.data)
-        status = partial_deliver(partial, task.plan, task.data, error);
-    if (!status && task.sink)
-        status = gf_task_finish_sink(&task, error);
+        status = gf_task_open_measures(&task, error);
+    const uint32_t node = status ? 0 : task.graph->node_of[gf_chain_first(&chain)];
+    if (!status && task.graph->plan[node]->filter->measure)
+        status = partial_deliver(partial, task.graph->plan[node], task.data[node], error);
+    if (!status && file)
+        status = gf_task_finish_sinks(&task, error);
     if (!status)
-        status = gf_task_make_result(&task, &made.results[0], error);
+        status = gf_task_make_results(&task, made.results, error);
     made.report.total_seconds += gf_now() - began;
     if (!status)
         status = gf_task_publish(&task, error);

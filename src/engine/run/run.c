@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert/convert.h"
 #include "core/error.h"
 #include "core/result.h"
 #include "io/file/output.h"
@@ -21,44 +22,59 @@ gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {
                      .began = gf_now() - engine->start_seconds};
 }
 
+static const gf_plan *task_plan(const gf_task *task, uint32_t node) {
+    return task->graph->plan[node];
+}
+
+static const gf_measure *task_measure(const gf_task *task, uint32_t node) {
+    return task_plan(task, node)->filter->measure;
+}
+
 void gf_task_end(gf_task *task) {
-    if (task->data)
-        task->chain->filter->measure->close(task->data);
-    if (task->samples)
-        gf_sample_sink_close(task->samples);
-    if (task->sink)
-        task->sink->ops->close(task->sink);
+    for (uint32_t i = 0; task->graph && i < task->graph->nodes.count; i++)
+        if (task->data[i])
+            task_measure(task, i)->close(task->data[i]);
+    for (uint32_t i = 0; i < GF_MAX_STEPS; i++) {
+        if (task->samples[i])
+            gf_sample_sink_close(task->samples[i]);
+        if (task->writer[i].sink)
+            task->writer[i].sink->ops->close(task->writer[i].sink);
+    }
     gf_inputs_close(&task->inputs);
-    gf_plan_free(task->plan);
+    gf_graph_free(task->graph);
     *task = (gf_task){0};
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-static const gf_metadata *task_metadata(const gf_task *task) {
-    return task->with_metadata ? &task->inputs.sources[0]->metadata : &task->stripped;
+/* Return the metadata for a writer. */
+static const gf_metadata *task_metadata(const gf_task *task, const gf_writer *writer) {
+    return task->with_metadata && !writer->drawn && !task->chain->step[writer->step].write.strip
+               ? &task->inputs.sources[0]->metadata
+               : &task->stripped;
 }
 
 gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
     gf_source *source = task->inputs.sources[0];
     const char *damaged = source->metadata.damaged;
     const bool all_pages = task->page || task->more_pages;
-    if (!task->with_metadata)
-        return GF_OK;
-    const gf_status status =
-        gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages,
-                           &source->dropped, task->inputs.name, error);
-    if (status || !damaged[0])
+    gf_status status = GF_OK;
+    bool copied = false;
+    for (uint32_t i = 0; i < task->graph->writers && !status; i++) {
+        const gf_writer *writer = &task->graph->writer[i];
+        if (task_metadata(task, writer) == &task->stripped)
+            continue;
+        copied = true;
+        status =
+            gf_metadata_update(&source->metadata, &writer->stored, source->pages <= 1 || all_pages,
+                               &source->dropped, task->inputs.name, error);
+    }
+    if (status || !copied || !damaged[0])
         return status;
     return gf_fail(error, GF_FAILED,
                    "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
                    "--strip",
                    task->inputs.name, (int)strcspn(damaged, " "), damaged);
-}
-
-gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
-    return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, task->inputs.type.linear,
-                           task->inputs.file_type == GF_F32, error);
 }
 
 void gf_task_report_input(const gf_task *task) {
@@ -71,52 +87,99 @@ void gf_task_report_input(const gf_task *task) {
             report->pages = inputs->sources[i]->pages;
     }
     gf_inputs_remarks(inputs, &report->remarks);
-    if (task->sink)
-        gf_remarks_add(&report->remarks, &task->sink->remarks);
+    for (uint32_t i = 0; i < GF_MAX_STEPS; i++)
+        if (task->writer[i].sink)
+            gf_remarks_add(&report->remarks, &task->writer[i].sink->remarks);
+    report->remarks.outside += task->outside;
 }
 
 void gf_task_report_stored(const gf_task *task) {
-    gf_step_report *output = &task->made->steps[task->chain->output];
-    const gf_type type = task->stored.type;
-    if (!task->stored.width)
-        return;
-    output->out = task->stored;
-    if (task->with_metadata && type < task->plan->out.type && type < task->inputs.file_type)
-        output->dropped |= GF_DROPPED_DEPTH;
+    const gf_graph *graph = task->graph;
+    for (uint32_t i = 0; i < graph->writers; i++) {
+        const gf_writer *writer = &graph->writer[i];
+        gf_step_report *output = &task->made->steps[writer->step];
+        const gf_type type = writer->stored.type;
+        output->out = writer->stored;
+        if (task_metadata(task, writer) != &task->stripped && type < writer->reduced &&
+            type < task->inputs.format.type)
+            output->dropped |= GF_DROPPED_DEPTH;
+    }
+}
+
+/* Decide what happens to samples with the nodata value, which are replaced in the input: what the
+ * filter of a job with one filter needs. *conflict: another filter that would leave them out. */
+static gf_nodata_use task_nodata(const gf_chain *chain, const gf_filter **conflict) {
+    *conflict = NULL;
+    if (chain->filters == 1)
+        return gf_chain_filter(chain)->nodata;
+    bool input = true; /* the step reads the first image */
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        const gf_filter *filter = chain->step[i].filter;
+        input = input || chain->step[i].from_input;
+        if (!filter)
+            continue;
+        if (filter->nodata && (input || filter->info.inputs == 2))
+            *conflict = filter;
+        input = input && !filter->info.makes_image;
+    }
+    return GF_NODATA_KEPT;
+}
+
+/* Open the inputs, with the second ones of steps. */
+static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_error *error) {
+    const gf_chain *chain = task->chain;
+    const gf_filter *conflict;
+    const gf_format *formats[GF_MAX_INPUTS];
+    task->inputs = (gf_inputs){.pair = chain->filters == 1 && chain->inputs == 2,
+                               .nodata = task_nodata(chain, &conflict)};
+    gf_status status =
+        gf_inputs_open_files(&task->inputs, chain->inputs, chain->in_paths, limits, error);
+    if (!status && conflict && task->inputs.left_out)
+        status = gf_fail(error, GF_FAILED,
+                         "%s: has a nodata value, which %s leaves out, and other steps do not; use "
+                         "--nodata none, or run 'gpufilter %s' alone",
+                         task->inputs.name, conflict->info.name, conflict->info.name);
+    if (!status)
+        status = gf_graph_new(chain, &task->inputs.format, &task->graph, error);
+    if (status)
+        return status;
+    gf_graph_inputs(task->graph, formats);
+    return gf_inputs_check_second(&task->inputs, formats, error);
+}
+
+/* Return the number of passes over the image: one for each edge that is measured first, and one. */
+static uint32_t task_passes(const gf_graph *graph) {
+    uint64_t edges = 0;
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        if (graph->plan[i]->measure_first)
+            edges |= UINT64_C(1) << graph->node[i].from;
+    return 1 + (uint32_t)__builtin_popcountll(edges);
 }
 
 gf_status gf_task_open_files(gf_task *task, gf_error *error) {
-    const gf_filter *filter = task->chain->filter;
-    const gf_file_options *options = &task->chain->options;
-    const bool all_pages = options->page == GF_ALL_PAGES;
+    const gf_chain *chain = task->chain;
+    const gf_file_options *options = &chain->options;
+    const bool all_pages = options->page == GF_ALL_PAGES, makes = gf_chain_makes_image(chain);
+    const char *name = gf_chain_name(chain);
     gf_limits limits = gf_limits_of(options, task->threads);
-    const bool stacked = all_pages && !filter->info.makes_image;
+    const bool stacked = all_pages && !makes;
+    bool refines = false;
+    for (uint32_t i = 0; i < chain->steps; i++)
+        refines = refines || (chain->step[i].filter && chain->step[i].filter->refine);
     limits.page = all_pages ? task->page : options->page;
     limits.stacked = stacked;
-    limits.shared = filter->info.makes_image && !filter->refine; /* which measures first */
+    limits.shared = makes && !refines; /* which measures first */
     limits.place = task->place;
-    task->watch = (gf_watch){.item = task->chain->item,
-                             .progress = options->progress,
-                             .context = options->progress_context};
-    gf_input_type type = {
-        .linear = options->linear, .premultiply = options->premultiply, .nodata = filter->nodata};
-    if (filter->info.makes_image)
-        type.depth = options->write.depth;
-    else if (options->linear)
-        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
-                       filter->info.name);
-    if (options->premultiply && !filter->mixes_pixels)
-        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
-                       filter->info.name);
-    if (all_pages && filter->info.inputs != 1)
+    task->watch = (gf_watch){
+        .item = chain->item, .progress = options->progress, .context = options->progress_context};
+    if (all_pages && chain->inputs != 1)
         return gf_fail(error, GF_USAGE,
-                       "--page all: %s has two inputs; choose a page with --page N",
-                       filter->info.name);
-    gf_status status = gf_inputs_open_files(&task->inputs, filter->info.inputs,
-                                            task->chain->in_paths, &limits, type, error);
+                       "--page all: %s has two inputs; choose a page with --page N", name);
+    gf_status status = task_open_inputs(task, &limits, error);
+    const gf_source *source = task->inputs.sources[0];
     if (status)
         return status;
-    const uint32_t pages = task->inputs.sources[0]->pages, page = task->page ? task->page : 1;
+    const uint32_t pages = source->pages, page = task->page ? task->page : 1;
     task->more_pages = all_pages && !stacked && page < pages;
     if (task->made)
         gf_task_report_input(task);
@@ -124,160 +187,283 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
         return gf_fail(error, GF_FAILED,
                        "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
                        task->inputs.name, pages);
-    if ((status = gf_chain_plan(task->chain, &task->inputs.format, &task->plan, error)))
-        return status;
-    if (filter->nodata == GF_NODATA_APART)
-        gf_plan_set_nodata(task->plan, task->inputs.sources[0]->nodata);
-    const uint32_t passes = task->plan->measure_first ? 2 : 1;
-    task->watch.rows = task->plan->in.height;
+    if (task->inputs.nodata == GF_NODATA_APART)
+        gf_plan_set_nodata(gf_graph_plan(task->graph, gf_chain_first(chain)), source->nodata);
+    const uint32_t passes = task_passes(task->graph);
+    task->watch.rows = task->inputs.format.height;
     task->watch.pass = all_pages ? (page - 1) * passes : 0;
     task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
-    const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
-    task->stored = task->plan->out;
-    task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
-    task->stored.type =
-        gf_depth_type(options->write.depth, back ? task->inputs.file_type : task->stored.type);
     /* An image drawn from two inputs is neither of them and has no metadata. */
-    task->with_metadata =
-        !options->write.strip && task->plan->out.width && filter->info.inputs == 1;
-    task->stripped.associated_alpha =
-        task->inputs.sources[0]->metadata.associated_alpha && filter->info.inputs == 1;
-    if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
-        status = gf_srgb_check(&task->inputs.sources[0]->metadata, task->inputs.name, error);
+    task->with_metadata = makes || !task->inputs.pair;
+    task->stripped.associated_alpha = source->metadata.associated_alpha && !task->inputs.pair;
+    if (task->graph->linear)
+        status = gf_srgb_check(&source->metadata, task->inputs.name, error);
     return status ? status : gf_task_update_metadata(task, error);
 }
 
+gf_delivery gf_task_delivery(gf_task *task) {
+    const gf_graph *graph = task->graph;
+    gf_delivery delivery = {.nodes = &graph->nodes};
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        if (task->data[i])
+            delivery.node[i] =
+                (gf_delivered){.measure = task_measure(task, i), .data = task->data[i]};
+    for (uint32_t i = 0; i < graph->writers; i++)
+        if (task->writer[i].sink)
+            delivery.written[delivery.written_count++] =
+                (gf_written){.edge = graph->writer[i].edge,
+                             .sink = task->writer[i].sink,
+                             .row_bytes = gf_row_bytes(&graph->writer[i].stored),
+                             .digests = task->engine->options.verify};
+    return delivery;
+}
+
 gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
+    const gf_nodes *nodes = delivery->nodes;
+    gf_sink *last = NULL;
+    uint32_t writers = 0;
+    for (uint32_t i = 0; i < delivery->written_count; i++)
+        if (delivery->written[i].edge == nodes->count) {
+            last = delivery->written[i].sink;
+            writers++;
+        }
     task->watch.name = task->inputs.name;
     delivery->watch = &task->watch;
     delivery->report = &task->made->report;
     gf_delivery_init(delivery);
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
-                     .node = {.plan = delivery->plan},
-                     .job = {.sink = delivery->sink},
+                     .nodes = nodes,
+                     .job = {.sink = writers == 1 ? last : NULL},
                      .consumer = &delivery->base,
                      .images = task->images,
                      .memory = task->memory,
                      .report = &task->made->report};
 }
 
-gf_status gf_task_refine(gf_task *task, gf_error *error) {
-    const gf_plan *first = task->plan->measure_first;
+/* ---- measuring first ------------------------------------------------------------------------- */
+
+/* Store the nodes that make an edge, in order. *at: their number; place[e]: the edge that edge e
+ * becomes. */
+static void refine_copy_nodes(const gf_nodes *nodes, uint32_t edge, gf_node *to, uint32_t *at,
+                              uint32_t place[GF_MAX_EDGES]) {
+    if (edge == 0 || place[edge])
+        return;
+    const gf_node *node = &nodes->node[edge - 1];
+    refine_copy_nodes(nodes, node->from, to, at, place);
+    to[*at] = (gf_node){.plan = node->plan, .from = place[node->from]};
+    place[edge] = ++*at;
+}
+
+/* Measure the image of an edge with the filters that its nodes need, in one pass, and refine the
+ * plans of these nodes. */
+static gf_status refine_edge(gf_task *task, uint32_t edge, gf_error *error) {
+    const gf_graph *graph = task->graph;
     const char *name = task->inputs.name;
-    void *data = NULL;
-    if (!first)
-        return GF_OK;
-    assert(task->chain->filter->info.inputs == 1); /* for gf_inputs_buffer */
-    const gf_measure *measure = first->filter->measure;
-    const gf_measure_options keep = {.name = name};
-    gf_busy *decoding = &task->made->report.busy[GF_DECODING];
+    uint32_t place[GF_MAX_EDGES] = {0}, of[GF_MAX_NODES] = {0};
+    gf_node list[GF_MAX_NODES];
+    gf_nodes nodes = {.node = list};
+    gf_delivery delivery = {.nodes = &nodes};
+    uint64_t memory = 0;
     gf_status status = GF_OK;
-    if (!gf_inputs_can_restart(&task->inputs))
-        status = gf_inputs_buffer(&task->inputs, &task->memory, decoding, error);
-    if (status ||
-        (status = gf_check_memory(first->result_bytes, task->memory, name, "the result", error)) ||
-        (status = measure->open(first, &keep, &data, error)))
-        return status;
-    gf_delivery delivery = {.plan = first, .measure = measure, .data = data};
+    refine_copy_nodes(&graph->nodes, edge, list, &nodes.count, place);
+    const uint32_t first = nodes.count;
+    for (uint32_t i = 0; i < graph->nodes.count && !status; i++) {
+        const gf_plan *plan = graph->plan[i]->measure_first;
+        if (graph->node[i].from != edge || !plan)
+            continue;
+        gf_delivered *to = &delivery.node[nodes.count];
+        const gf_measure_options keep = {.name = name};
+        to->measure = plan->filter->measure;
+        of[nodes.count] = i;
+        list[nodes.count++] = (gf_node){.plan = plan, .from = place[edge]};
+        memory += plan->result_bytes;
+        status = gf_check_memory(memory, task->memory, name, "the result", error);
+        if (!status)
+            status = to->measure->open(plan, &keep, &to->data, error);
+    }
     gf_pass pass = gf_task_pass(task, &delivery);
-    pass.memory -= first->result_bytes;
-    status = gf_pass_run(&pass, error);
+    pass.memory -= gf_min(memory, pass.memory);
+    if (!status)
+        status = gf_pass_run(&pass, error);
     task->watch.pass++;
-    if (!status && !(status = task->chain->filter->refine(task->plan, data, error)))
-        status = gf_inputs_restart(&task->inputs, error);
-    measure->close(data);
+    for (uint32_t i = first; i < nodes.count; i++) {
+        gf_plan *plan = graph->plan[of[i]];
+        if (!status)
+            status = plan->filter->refine(plan, delivery.node[i].data, error);
+        if (delivery.node[i].data)
+            delivery.node[i].measure->close(delivery.node[i].data);
+    }
+    return status ? status : gf_inputs_restart(&task->inputs, error);
+}
+
+gf_status gf_task_refine(gf_task *task, gf_error *error) {
+    const gf_graph *graph = task->graph;
+    gf_busy *decoding = &task->made->report.busy[GF_DECODING];
+    uint64_t edges = 0; /* that have been measured */
+    gf_status status = GF_OK;
+    task->inputs.reading = 1; /* second images are not measured */
+    if (task_passes(graph) > 1 && !gf_inputs_can_restart(&task->inputs))
+        status = gf_inputs_buffer(&task->inputs, &task->memory, decoding, error);
+    for (uint32_t i = 0; i < graph->nodes.count && !status; i++) {
+        const uint32_t edge = graph->node[i].from;
+        if (!graph->plan[i]->measure_first || edges >> edge & 1)
+            continue;
+        edges |= UINT64_C(1) << edge; /* its nodes come before node i, and are refined */
+        status = refine_edge(task, edge, error);
+    }
+    task->inputs.reading = 0;
     return status;
 }
 
-gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
-    const gf_measure *measure = task->chain->filter->measure;
-    if (!measure)
-        return GF_OK;
-    gf_status status = gf_check_memory(task->plan->result_bytes, task->memory, task->inputs.name,
-                                       "the result", error);
-    if (status)
-        return status;
-    task->memory -= task->plan->result_bytes;
-    const bool buffered = task->keep_samples || task->buffer_samples;
-    const gf_measure_options keep = {.samples = task->samples,
-                                     .all = task->keep_samples,
-                                     .max_memory = buffered ? task->memory / 2 : 0,
-                                     .left_out = task->inputs.left_out,
-                                     .name = task->inputs.name};
-    task->memory -= keep.max_memory;
-    return measure->open(task->plan, &keep, &task->data, error);
+/* ---- the last pass --------------------------------------------------------------------------- */
+
+gf_status gf_task_open_measures(gf_task *task, gf_error *error) {
+    const gf_graph *graph = task->graph;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < graph->nodes.count && !status; i++) {
+        const gf_plan *plan = graph->plan[i];
+        const uint32_t step = graph->step[i];
+        if (!plan->filter->measure)
+            continue;
+        status = gf_check_memory(plan->result_bytes, task->memory, task->inputs.name, "the result",
+                                 error);
+        if (status)
+            return status;
+        task->memory -= plan->result_bytes;
+        const bool keep_samples = task->keep_samples && task->chain->step[step].samples_path;
+        const bool buffered = keep_samples || task->buffer_samples[step];
+        const gf_measure_options keep = {.samples = task->samples[step],
+                                         .all = keep_samples,
+                                         .max_memory = buffered ? task->memory / 2 : 0,
+                                         .left_out = task->inputs.left_out,
+                                         .name = task->inputs.name};
+        task->memory -= keep.max_memory;
+        status = plan->filter->measure->open(plan, &keep, &task->data[i], error);
+    }
+    return status;
+}
+
+/* Set the cost of writing all images, per sample of the input. */
+static void task_set_encoding(const gf_task *task, gf_pass *pass) {
+    const double samples =
+        (double)gf_row_samples(&task->inputs.format) * (double)task->inputs.format.height;
+    pass->encode = pass->encode_threads = 0;
+    for (uint32_t i = 0; i < task->graph->writers; i++) {
+        const gf_sink *sink = task->writer[i].sink;
+        const gf_format *stored = &task->graph->writer[i].stored;
+        if (!sink)
+            continue;
+        pass->encode +=
+            sink->cost * (double)gf_row_samples(stored) * (double)stored->height / samples;
+        pass->encode_threads = (uint32_t)gf_max(pass->encode_threads, sink->threads);
+    }
+}
+
+/* Use the optional memory of the sinks for the strips. Return whether any had some. */
+static bool task_shrink_sinks(gf_task *task, gf_error *error) {
+    bool any = false;
+    for (uint32_t i = 0; i < task->graph->writers; i++) {
+        gf_task_writer *writer = &task->writer[i];
+        if (!writer->sink || !writer->sink->shrink)
+            continue;
+        task->memory += writer->memory;
+        if (writer->sink->shrink(writer->sink, error))
+            return false;
+        writer->memory = gf_min(writer->sink->memory, task->memory);
+        task->memory -= writer->memory;
+        any = true;
+    }
+    return any;
 }
 
 static gf_status task_stream(gf_task *task, gf_error *error) {
+    const gf_graph *graph = task->graph;
     gf_error failure = {0};
-    gf_status status = gf_task_open_measure(task, error);
+    gf_status status = gf_task_open_measures(task, error);
     if (status)
         return status;
-    gf_delivery delivery = {.plan = task->plan,
-                            .measure = task->chain->filter->measure,
-                            .data = task->data,
-                            .sink = task->sink,
-                            .digests = task->sink && task->engine->options.verify};
-    if (task->sink && task->sink->converts) {
-        task->sink->digests = delivery.digests;
-        delivery.digests = false;
-    }
+    gf_delivery delivery = gf_task_delivery(task);
     gf_pass pass = gf_task_pass(task, &delivery);
-    pass.encode = task->sink ? task->sink->cost : 0;
-    pass.encode_threads = task->sink ? task->sink->threads : 0;
+    task_set_encoding(task, &pass);
     status = gf_pass_run(&pass, &failure);
-    gf_sink *sink = task->sink;
-    if (status == GF_FAILED && !pass.begun && sink && sink->shrink) {
-        /* Use the sink's optional memory for the strips. */
-        task->memory += task->sink_memory;
-        if (!sink->shrink(sink, &failure)) {
-            task->sink_memory = gf_min(sink->memory, task->memory);
-            task->memory -= task->sink_memory;
-            pass.memory = task->memory;
-            status = gf_pass_run(&pass, &failure);
-        }
+    if (status == GF_FAILED && !pass.begun && task_shrink_sinks(task, &failure)) {
+        pass.memory = task->memory;
+        status = gf_pass_run(&pass, &failure);
     }
-    task->digest = task->sink && task->sink->converts ? task->sink->digest : delivery.digest;
+    for (uint32_t i = 0; i < delivery.written_count; i++)
+        task->writer[i].digest = delivery.written[i].digest;
+    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+        task->made->steps[graph->step[i]].seconds += pass.seconds[i];
+        if (!status && graph->counts[i])
+            task->outside += gf_convert_outside(task->data[i]);
+    }
     if (status && error)
         *error = failure;
     return status;
 }
 
-gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error) {
-    const gf_status status = task->samples ? gf_sample_sink_finish(task->samples, error) : GF_OK;
-    gf_plan *plan = task->plan;
-    void *data = task->data;
-    if (status || !data)
-        return status;
-    task->plan = NULL;
-    task->data = NULL;
-    return gf_result_new(task->chain->filter, plan, data, result, error);
+gf_status gf_task_make_results(gf_task *task, gf_result **results, gf_error *error) {
+    gf_graph *graph = task->graph;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < task->chain->steps && !status; i++) {
+        const gf_filter *filter = task->chain->step[i].filter;
+        const uint32_t node = graph->node_of[i];
+        if (!filter || filter->info.makes_image)
+            continue;
+        if (task->samples[i])
+            status = gf_sample_sink_finish(task->samples[i], error);
+        gf_plan *plan = graph->plan[node];
+        void *data = task->data[node];
+        if (status || !data)
+            continue;
+        graph->plan[node] = NULL;
+        task->data[node] = NULL;
+        status = gf_result_new(filter, plan, data, &results[i], error);
+    }
+    return status;
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* Finish the sink, or its page, and add the time: a threaded sink does most of its work after the
- * last row. Report what it has counted and omitted. */
-gf_status gf_task_finish_sink(gf_task *task, gf_error *error) {
-    gf_sink *sink = task->sink;
-    gf_busy *busy = &task->made->report.busy[GF_ENCODING];
-    gf_step_report *output = &task->made->steps[task->chain->output];
+/* Finish a sink, or its page. Report what it has counted and omitted. */
+static gf_status task_finish_sink(gf_task *task, uint32_t index, gf_error *error) {
+    const gf_writer *writer = &task->graph->writer[index];
+    gf_sink *sink = task->writer[index].sink;
+    gf_step_report *output = &task->made->steps[writer->step];
     const gf_source *source = task->inputs.sources[0];
-    const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
-    const double began = gf_now();
+    const gf_format *stored = &writer->stored;
+    const gf_metadata *metadata = task_metadata(task, writer);
     const gf_status status =
-        (task->more_pages ? sink->end_page : sink->ops->finish)(sink, task_metadata(task), error);
-    *busy = sink->threads ? (gf_busy){sink->busy_seconds, sink->threads}
-                          : (gf_busy){busy->seconds + gf_now() - began, 1};
+        (task->more_pages ? sink->end_page : sink->ops->finish)(sink, metadata, error);
     output->counted =
         sink->counts_clipped ? stored->width * stored->height * gf_measured_channels(stored) : 0;
     output->clipped = sink->clipped;
     gf_remarks_add(&task->made->report.remarks, &sink->remarks);
-    if (task->with_metadata)
+    if (metadata != &task->stripped)
         output->dropped =
             source->dropped | sink->dropped | gf_metadata_lost(&source->metadata, sink->form);
-    gf_task_report_stored(task);
+    return status;
+}
+
+/* Add the time of finishing to that of encoding: a threaded sink does most of its work after the
+ * last row. */
+gf_status gf_task_finish_sinks(gf_task *task, gf_error *error) {
+    gf_busy *busy = &task->made->report.busy[GF_ENCODING], threads = {0, 0};
+    const double began = gf_now();
+    gf_status status = GF_OK;
+    bool own = true; /* the calling thread encodes */
+    for (uint32_t i = 0; i < task->graph->writers && !status; i++) {
+        const gf_sink *sink = task->writer[i].sink;
+        if (!sink)
+            continue;
+        status = task_finish_sink(task, i, error);
+        gf_busy_add(&threads, (gf_busy){sink->busy_seconds, sink->threads});
+        own = own && !sink->threads;
+    }
+    *busy = own ? (gf_busy){busy->seconds + gf_now() - began, 1} : threads;
+    if (task->graph->writers)
+        gf_task_report_stored(task);
     return status;
 }
 
@@ -286,32 +472,40 @@ void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
 }
 
 gf_status gf_task_publish(gf_task *task, gf_error *error) {
-    const gf_file_options *options = &task->chain->options;
+    const gf_chain *chain = task->chain;
+    const gf_file_options *options = &chain->options;
     gf_made *made = task->made;
-    gf_step_report *output = &made->steps[task->chain->output];
     gf_remarks *remarks = &made->report.remarks;
-    gf_output *outputs[3], *extra = NULL;
+    gf_output *outputs[2 * GF_MAX_STEPS + 1], *extra = NULL;
     size_t count = 0;
     gf_status status = GF_OK;
-    if (task->sink && task->sink->output)
-        outputs[count++] = task->sink->output;
-    if (task->samples)
-        outputs[count++] = gf_sample_sink_output(task->samples);
-    for (size_t i = 0; i < count; i++)
-        output->out_bytes += gf_output_bytes(outputs[i]);
+    for (uint32_t i = 0; i < task->graph->writers; i++) {
+        const gf_sink *sink = task->writer[i].sink;
+        gf_step_report *output = &made->steps[task->graph->writer[i].step];
+        if (!sink || !sink->output)
+            continue;
+        output->out_bytes += gf_output_bytes(outputs[count++] = sink->output);
+        output->file = options->ready ? gf_output_pending_path(sink->output) : NULL;
+    }
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        if (!task->samples[i])
+            continue;
+        outputs[count] = gf_sample_sink_output(task->samples[i]);
+        made->steps[i].out_bytes += gf_output_bytes(outputs[count++]);
+    }
     if (remarks->outside)
         gf_note(remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped", remarks->outside);
     if (remarks->nodata)
         gf_note(remarks, "%" PRIu64 " samples have the nodata value of %s file%s", remarks->nodata,
-                task->inputs.count > 1 ? "a" : "the",
-                task->chain->filter->nodata ? " and are left out; --nodata none measures them"
-                                            : ", and are treated as others");
+                task->inputs.pair ? "a" : "the",
+                task->inputs.nodata ? " and are left out; --nodata none measures them"
+                                    : ", and are treated as others");
     if (options->ready) {
-        output->file = task->sink ? gf_output_pending_path(task->sink->output) : NULL;
         const gf_outcome outcome = gf_made_outcome(made);
         const gf_ready ready = {.item = task->chain->item, .outcome = &outcome, .outputs = &extra};
         status = options->ready(options->ready_context, &ready, error);
-        output->file = NULL;
+        for (uint32_t i = 0; i < chain->steps; i++)
+            made->steps[i].file = NULL;
     }
     if (extra)
         outputs[count++] = extra;
@@ -324,8 +518,9 @@ gf_status gf_task_publish(gf_task *task, gf_error *error) {
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Rows of a page, for reading them back. */
+/* Rows of a page that a writer has written, for reading them back. */
 typedef struct run_written {
+    uint32_t writer, page;
     gf_format format;
     uint64_t digest;
 } run_written;
@@ -334,34 +529,45 @@ typedef struct run_written {
 typedef struct run_pages {
     gf_page_place place;  /* in the input */
     gf_made made;         /* sum of the pages before the current one */
-    run_written *written; /* pages to read back; NULL: none */
-    size_t count;         /* computed pages */
+    run_written *written; /* to read back; NULL: none */
+    size_t written_count;
+    size_t count; /* computed pages */
 } run_pages;
 
-/* Compute the image, or its page, and the result, and write all outputs under temporary names. Add
+/* List the rows of all writers, to read them back. */
+static gf_status run_list_written(const gf_task *task, run_pages *pages, gf_error *error) {
+    const uint32_t writers = task->graph->writers;
+    const size_t count = pages->written_count + writers;
+    run_written *grown = realloc(pages->written, (count + 1) * sizeof *grown);
+    if (!grown)
+        return gf_fail_memory(error, task->inputs.name, count * sizeof *grown, "the list of pages");
+    pages->written = grown;
+    for (uint32_t i = 0; i < writers; i++)
+        if (task->writer[i].sink)
+            grown[pages->written_count++] =
+                (run_written){i, (uint32_t)pages->count + 1, task->graph->writer[i].stored,
+                              task->writer[i].digest};
+    return GF_OK;
+}
+
+/* Compute the image, or its page, and the results, and write all outputs under temporary names. Add
  * the statistics to those of the pages before; formats, backend and sizes are of the first one. */
 static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
     gf_made *page = task->made;
-    gf_made_report_plan(page, task->plan);
+    gf_made_report_graph(page, task->chain, task->graph);
     gf_status status = gf_task_refine(task, error);
     if (!status)
         status = task_stream(task, error);
-    if (!status && task->sink && !(status = gf_task_update_metadata(task, error)))
-        status = gf_task_finish_sink(task, error);
+    if (!status && !(status = gf_task_update_metadata(task, error)))
+        status = gf_task_finish_sinks(task, error);
     if (!status)
-        status = gf_task_make_result(task, &page->results[0], error);
+        status = gf_task_make_results(task, page->results, error);
     gf_task_report_input(task);
     page->report.total_seconds = gf_now() - task->began;
+    if (!status && page->report.verified)
+        status = run_list_written(task, pages, error);
     if (status)
         return status;
-    if (page->report.verified) {
-        run_written *grown = realloc(pages->written, (pages->count + 1) * sizeof *grown);
-        if (!grown)
-            return gf_fail_memory(error, task->inputs.name, (pages->count + 1) * sizeof *grown,
-                                  "the list of pages");
-        pages->written = grown;
-        grown[pages->count] = (run_written){task->stored, task->digest};
-    }
     if (pages->count++) {
         gf_made_add(&pages->made, page);
         memcpy(pages->made.results, page->results, sizeof page->results);
@@ -372,16 +578,20 @@ static gf_status run_compute(gf_task *task, run_pages *pages, gf_error *error) {
 }
 
 /* Compute everything, then rename the outputs: none appears before all are complete. Before that,
- * compare the rows of a verified file with those written. */
+ * compare the rows of verified files with those written. */
 static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) {
     gf_limits limits = task->inputs.limits;
-    gf_page_place place = {0};
     gf_status status = run_compute(task, pages, error);
-    limits.place = &place;
-    for (size_t i = 0; task->sink && pages->written && i < pages->count && !status; i++) {
-        const run_written *page = &pages->written[i];
-        limits.page = (uint32_t)i + 1;
-        status = gf_read_back(task->sink, &page->format, &limits, page->digest, error);
+    for (uint32_t w = 0; w < GF_MAX_STEPS && !status; w++) {
+        gf_page_place place = {0};
+        limits.place = &place;
+        for (size_t i = 0; i < pages->written_count && !status; i++) {
+            const run_written *page = &pages->written[i];
+            limits.page = page->page;
+            if (page->writer == w && task->writer[w].sink->output)
+                status =
+                    gf_read_back(task->writer[w].sink, &page->format, &limits, page->digest, error);
+        }
     }
     if (status) {
         gf_made_free_results(task->made);
@@ -391,43 +601,65 @@ static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) 
     return gf_task_publish(task, error);
 }
 
-gf_status gf_task_open_samples(gf_task *task, gf_error *error) {
-    const gf_chain *chain = task->chain;
+static gf_status run_open_samples(gf_task *task, uint32_t i, gf_error *error) {
+    const gf_chain_step *step = &task->chain->step[i];
     gf_sample_layout layout = {0};
-    if (!chain->samples_path)
+    if (!step->samples_path)
         return GF_OK;
-    chain->filter->payload->layout(task->plan, &layout);
-    gf_status status =
-        gf_sample_sink_open(chain->samples_path, &chain->options, &layout, &task->samples, error);
-    task->buffer_samples =
-        !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
+    step->filter->payload->layout(gf_graph_plan(task->graph, i), &layout);
+    gf_status status = gf_sample_sink_open(step->samples_path, &task->chain->options, &layout,
+                                           &task->samples[i], error);
+    task->buffer_samples[i] =
+        !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples[i]));
     return status;
 }
 
-/* Convert the rows of the open sink if necessary, and reserve its memory. */
-static gf_status run_prepare_sink(gf_task *task, gf_error *error) {
-    const gf_status status = gf_task_convert_sink(task, error);
+gf_status gf_task_open_samples(gf_task *task, gf_error *error) {
+    const gf_chain *chain = task->chain;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < chain->steps && !status; i++)
+        status = gf_chain_fail_step(chain, i, run_open_samples(task, i, error), error);
+    return status;
+}
+
+/* Return the options of a writer. */
+static gf_file_options run_write_options(const gf_task *task, const gf_writer *writer) {
+    gf_file_options options = task->chain->options;
+    options.write = task->chain->step[writer->step].write;
+    return options;
+}
+
+/* Reserve the memory of the open sink of a writer. */
+static void run_reserve_sink(gf_task *task, uint32_t i) {
+    task->writer[i].memory = gf_min(task->writer[i].sink->memory, task->memory);
+    task->memory -= task->writer[i].memory;
+}
+
+/* Open the sink of a writer. */
+static gf_status run_open_writer(gf_task *task, uint32_t i, gf_error *error) {
+    const gf_writer *writer = &task->graph->writer[i];
+    const char *path = task->chain->step[writer->step].out_path;
+    const gf_file_options options = run_write_options(task, writer);
+    gf_sink **sink = &task->writer[i].sink;
+    const gf_status status = gf_sink_open(path, &writer->stored, task_metadata(task, writer),
+                                          &options, task->threads, sink, error);
     if (status)
         return status;
-    task->sink_memory = gf_min(task->sink->memory, task->memory);
-    task->memory -= task->sink_memory;
+    run_reserve_sink(task, i);
+    if (task->more_pages && !(*sink)->end_page)
+        return gf_fail(error, GF_USAGE,
+                       "%s: --page all: the input has %" PRIu32
+                       " pages, and this format holds one image; write .tif",
+                       path, task->made->report.pages);
     return GF_OK;
 }
 
 gf_status gf_task_open_outputs(gf_task *task, gf_error *error) {
-    const gf_chain *chain = task->chain;
-    if (task->plan->out.width) {
-        gf_status status = gf_sink_open(chain->out_path, &task->stored, task_metadata(task),
-                                        &chain->options, task->threads, &task->sink, error);
-        if (status || (status = run_prepare_sink(task, error)))
-            return status;
-        if (task->more_pages && !task->sink->end_page)
-            return gf_fail(error, GF_USAGE,
-                           "%s: --page all: the input has %" PRIu32
-                           " pages, and this format holds one image; write .tif",
-                           chain->out_path, task->made->report.pages);
-    }
-    return gf_task_open_samples(task, error);
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < task->graph->writers && !status; i++)
+        status = gf_chain_fail_step(task->chain, task->graph->writer[i].step,
+                                    run_open_writer(task, i, error), error);
+    return status ? status : gf_task_open_samples(task, error);
 }
 
 /* Compute a page that is not the last one, and open the next one. */
@@ -439,13 +671,21 @@ static gf_status run_page(gf_task *task, run_pages *pages, gf_error *error) {
     gf_task next = gf_task_begin(task->engine, chain, task->made);
     next.place = task->place;
     next.page = (uint32_t)pages->count + 1;
-    next.sink = task->sink;
-    task->sink = NULL;
-    if (!(status = gf_task_open_files(&next, error)) &&
-        !(status = gf_inputs_check_same(&next.inputs, &task->inputs, error)) &&
-        !(status = gf_sink_next_page(&next.sink, chain->out_path, &next.stored,
-                                     task_metadata(&next), &chain->options, next.threads, error)))
-        status = run_prepare_sink(&next, error);
+    for (uint32_t i = 0; i < GF_MAX_STEPS; i++) {
+        next.writer[i].sink = task->writer[i].sink;
+        task->writer[i].sink = NULL;
+    }
+    if (!(status = gf_task_open_files(&next, error)))
+        status = gf_inputs_check_same(&next.inputs, &task->inputs, error);
+    for (uint32_t i = 0; !status && i < next.graph->writers; i++) {
+        const gf_writer *writer = &next.graph->writer[i];
+        const gf_file_options options = run_write_options(&next, writer);
+        status = gf_sink_next_page(&next.writer[i].sink, chain->step[writer->step].out_path,
+                                   &writer->stored, task_metadata(&next, writer), &options,
+                                   next.threads, error);
+        if (!status)
+            run_reserve_sink(&next, i);
+    }
     gf_task_end(task);
     *task = next;
     return status;
@@ -468,42 +708,70 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
     return status;
 }
 
-gf_status gf_check_overlap(const gf_plan *plan, const char *name, const gf_pixels *in,
-                           const gf_out_pixels *out, gf_error *error) {
-    for (uint32_t i = 0; i < plan->inputs; i++)
-        if (gf_pixels_overlap(&plan->in, in[i], &plan->out, (gf_pixels){out->data, out->stride}))
-            return gf_fail(error, GF_USAGE,
-                           "%s: the output overlaps an input; use other memory for it", name);
-    return GF_OK;
+gf_status gf_check_overlap(const gf_graph *graph, const char *name, const gf_pixels *in,
+                           const gf_writer *writer, const gf_out_pixels *out, gf_error *error) {
+    const gf_pixels to = {out->data, out->stride};
+    bool overlaps = gf_pixels_overlap(&graph->node[0].plan->in, in[0], &writer->stored, to);
+    for (uint32_t i = 0, input = 1; i < graph->nodes.count; i++)
+        if (gf_node_has_second(&graph->node[i]))
+            overlaps = overlaps ||
+                       gf_pixels_overlap(&graph->plan[i]->in, in[input++], &writer->stored, to);
+    return overlaps ? gf_fail(error, GF_USAGE,
+                              "%s: the output overlaps an input; use other memory for it", name)
+                    : GF_OK;
+}
+
+/* Open the images in memory that the writers of a chain write. */
+static gf_status run_open_memory(gf_task *task, uint64_t image, const gf_pixels *in,
+                                 gf_error *error) {
+    const gf_graph *graph = task->graph;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < graph->writers && !status; i++) {
+        const gf_writer *writer = &graph->writer[i];
+        const gf_chain_step *step = &task->chain->step[writer->step];
+        const char *name = gf_writer_name(task->chain, writer);
+        const gf_out_pixels *out = step->out ? &step->out[image] : NULL;
+        if (!out || !out->data)
+            status = gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", name);
+        if (!status &&
+            !(status = gf_memory_sink(&writer->stored, 1, out, &task->writer[i].sink, error)))
+            status = gf_check_overlap(graph, name, in, writer, out, error);
+    }
+    return status;
+}
+
+void gf_graph_inputs(const gf_graph *graph, const gf_format *formats[GF_MAX_INPUTS]) {
+    uint32_t count = 0;
+    formats[count++] = &graph->plan[0]->in;
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        if (gf_node_has_second(&graph->node[i]))
+            formats[count++] = &graph->plan[i]->in;
 }
 
 gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                        uint64_t image, gf_made *made, gf_error *error) {
-    const gf_filter_info *info = &chain->filter->info;
+    const char *name = gf_chain_name(chain);
     run_pages pages = {.count = 0};
     gf_task task = gf_task_begin(engine, chain, made);
-    gf_pixels in[2] = {{NULL, 0}};
+    gf_pixels in[GF_MAX_INPUTS];
+    const gf_pixels *lists[GF_MAX_INPUTS];
+    const gf_format *formats[GF_MAX_INPUTS];
     gf_status status = GF_OK;
     task.images = chain->count - image;
-    task.keep_samples = chain->samples_path;
-    for (uint32_t i = 0; i < info->inputs && !status; i++) {
+    task.keep_samples = true;
+    for (uint32_t i = 0; i < chain->inputs && !status; i++) {
         in[i] = chain->in[i][image];
+        lists[i] = &in[i];
         if (!in[i].data)
-            status = gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
-                             info->name, info->inputs);
+            status = gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL", name,
+                             chain->inputs);
+    }
+    if (!status && !(status = gf_graph_new(chain, format, &task.graph, error))) {
+        gf_graph_inputs(task.graph, formats);
+        status = gf_inputs_open_memory(&task.inputs, chain->inputs, formats, 1, lists, error);
     }
     if (!status)
-        status = gf_inputs_open_memory(&task.inputs, info->inputs, format, 1,
-                                       (const gf_pixels *[]){&in[0], &in[1]}, error);
-    if (!status)
-        status = gf_chain_plan(chain, format, &task.plan, error);
-    const bool has_image = !status && task.plan->out.width;
-    if (has_image && (!chain->out || !chain->out[image].data))
-        status =
-            gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", info->name);
-    if (has_image && !status &&
-        !(status = gf_memory_sink(&task.plan->out, 1, &chain->out[image], &task.sink, error)))
-        status = gf_check_overlap(task.plan, info->name, in, &chain->out[image], error);
+        status = run_open_memory(&task, image, in, error);
     if (!status)
         status = run_complete(&task, &pages, error);
     gf_task_end(&task);

@@ -5,7 +5,9 @@
 #include "io/codecs.h"
 
 static gf_forecast expect(const gf_plan *plan, gf_codec_costs codec, gf_auto_machine on) {
-    return gf_auto_expect(&(gf_workload){.plan = plan, .codec = codec}, &on);
+    const gf_node node = {.plan = plan};
+    const gf_nodes nodes = {&node, 1, 0};
+    return gf_auto_expect(&(gf_workload){.nodes = &nodes, .codec = codec}, &on);
 }
 
 static void assert_about(double got, double want) {
@@ -29,8 +31,10 @@ TEST(auto_includes_the_start_up) {
     /* A started device has no start-up cost. Many images share the cost. */
     plan.in.height = 1000;
     assert_true(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);
-    assert_true(gf_auto_expect(&(gf_workload){.plan = &plan, .images = 10000}, &two).cuda);
-    assert_false(gf_auto_expect(&(gf_workload){.plan = &plan, .images = 10}, &two).cuda);
+    const gf_node node = {.plan = &plan};
+    const gf_nodes nodes = {&node, 1, 0};
+    assert_true(gf_auto_expect(&(gf_workload){.nodes = &nodes, .images = 10000}, &two).cuda);
+    assert_false(gf_auto_expect(&(gf_workload){.nodes = &nodes, .images = 10}, &two).cuda);
     /* A thumbnail is still faster on the CPU. */
     plan.in = (gf_format){100, 100, 3, GF_U8, false};
     assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);

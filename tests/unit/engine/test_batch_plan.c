@@ -100,7 +100,8 @@ static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, doubl
     gf_file_batch batch = {.count = count};
     const gf_codec_costs codec = {.decode = 7, .encode = 10, .encode_threads = threads};
     gf_batch_share_threads(&batch, threads, UINT64_MAX);
-    return gf_batch_expect(&batch, &plan, &codec);
+    const gf_node node = {.plan = &plan};
+    return gf_batch_expect(&batch, &(gf_nodes){&node, 1, 0}, &codec);
 }
 
 TEST(judges_batches) {

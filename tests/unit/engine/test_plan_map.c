@@ -308,7 +308,7 @@ static void stream_range(collector *to, const gf_nodes *nodes, void *state,
                                    .pieces = 1,
                                    .golden_parts = (uint32_t)test_below(random, 4)};
     gf_cut_set(&cut, 1, 1);
-    assert_ok(gf_inputs_open_memory(&inputs, 1, format, 1, (const gf_pixels *const[]){&in}, NULL));
+    assert_ok(gf_inputs_open_memory(&inputs, 1, &format, 1, (const gf_pixels *const[]){&in}, NULL));
     gf_inputs_seek(&inputs, cut.edge[0].start);
     const gf_stream_job job = {
         .name = "test",
@@ -320,8 +320,8 @@ static void stream_range(collector *to, const gf_nodes *nodes, void *state,
         .rows_together = test_below(random, 2) ? test_below(random, 20) : 0,
         .groups = 2,
         .max_memory = 1u << 20,
-        .in = {{test_below(random, 2) ? (unsigned char *)(uintptr_t)pixels : NULL, in.stride, 0,
-                format->height}},
+        .in = {test_below(random, 2) ? (unsigned char *)(uintptr_t)pixels : NULL, in.stride, 0,
+               format->height},
         .unthreaded = test_below(random, 4) == 0};
     assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &why));
     gf_inputs_close(&inputs);

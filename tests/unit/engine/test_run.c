@@ -234,7 +234,11 @@ static gf_status measure_changed(void (*change)(void)) {
     AUTO(engine) gf_engine *engine = open_engine(0);
     AUTO(settings) gf_settings *settings = test_settings(filter, "");
     gf_made made;
-    gf_chain chain = {.filter = filter, .settings = settings, .in_paths = {in_directory("in.pgm")}};
+    const char *path = in_directory("in.pgm");
+    const gf_step steps[] = {{.filter = filter, .settings = settings}, {.out_path = "out.pgm"}};
+    const gf_job job = {.steps = steps, .step_count = 2, .in_path = path};
+    gf_chain chain;
+    assert_ok(gf_chain_open_files(&job, &chain, NULL));
     gf_task task = gf_task_begin(engine, &chain, &made);
     put_picture("in.pgm", 20, 10);
     assert_ok(gf_task_open_files(&task, &why));

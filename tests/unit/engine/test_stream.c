@@ -40,11 +40,13 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     assert_ok(gf_backend_cpu.open(&options, &state, NULL));
     outcome result = {0};
     gf_inputs inputs = {.count = 1, .sources = {&source.base}};
-    gf_delivery delivery = {
-        .plan = plan, .measure = filter->measure, .sink = &sink.base, .report = &result.report};
-    gf_delivery_init(&delivery);
     const gf_node node = {.plan = plan};
     const gf_nodes nodes = {&node, 1, 2};
+    gf_delivery delivery = {.nodes = &nodes,
+                            .written = {{.edge = 1, .sink = &sink.base}},
+                            .written_count = 1,
+                            .report = &result.report};
+    gf_delivery_init(&delivery);
     gf_stream_job job = {.name = "test",
                          .nodes = &nodes,
                          .on = {&gf_backend_cpu, state},
@@ -159,11 +161,12 @@ TEST(two_inputs_are_read_together) {
                 sources[i].base.ops = &source_ops;
                 sources[i].base.format = format;
             }
-            gf_delivery delivery = {
-                .plan = plan, .measure = filter->measure, .data = data, .report = &report};
-            gf_delivery_init(&delivery);
             const gf_node node = {.plan = plan};
             const gf_nodes nodes = {&node, 1, 0};
+            gf_delivery delivery = {.nodes = &nodes,
+                                    .node = {{.measure = filter->measure, .data = data}},
+                                    .report = &report};
+            gf_delivery_init(&delivery);
             const gf_stream_job job = {.name = "test",
                                        .nodes = &nodes,
                                        .on = {&gf_backend_cpu, cpu},

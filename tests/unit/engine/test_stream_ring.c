@@ -22,7 +22,7 @@ typedef struct checker {
  * runs the test. */
 static gf_status check_rows(const gf_slot *slot, const checker *all, const char *when,
                             gf_error *error) {
-    const gf_rows *in = &slot->in[0];
+    const gf_rows *in = &slot->in;
     const gf_range out = gf_cut_rows(&all->cut, 1, slot->strip);
     const gf_range needs = gf_map_needs(all->plan, out);
     if (out.first < out.end && (in->y0 > needs.first || in->y0 + in->rows < needs.end))
@@ -71,7 +71,7 @@ static gf_status checker_wait(void *run, gf_slot *slot, gf_error *error) {
     return status;
 }
 
-static void checker_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {}
+static void checker_busy(void *run, gf_busy busy[GF_STAGE_COUNT], double *nodes) {}
 
 static void checker_end(void *run) {
     const checker *all = run;
@@ -155,7 +155,10 @@ TEST(strips_stay_intact) {
             .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .checks_rows = true};
         gf_inputs inputs = {.count = 1, .sources = {&source.counting.base}};
         gf_report report = {0};
-        gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
+        gf_delivery delivery = {.nodes = &nodes,
+                                .written = {{.edge = 1, .sink = &sink.base}},
+                                .written_count = 1,
+                                .report = &report};
         gf_delivery_init(&delivery);
         gf_stream_job job = {.name = "test",
                              .nodes = &nodes,
@@ -204,7 +207,10 @@ TEST(damaged_files_are_reported_before_devices) {
         counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
         gf_inputs inputs = {.count = 1, .sources = {&source.base}};
         gf_report report = {0};
-        gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
+        gf_delivery delivery = {.nodes = &nodes,
+                                .written = {{.edge = 1, .sink = &sink.base}},
+                                .written_count = 1,
+                                .report = &report};
         gf_delivery_init(&delivery);
         const gf_stream_job job = {.name = "test",
                                    .nodes = &nodes,
