@@ -31,15 +31,19 @@ static const struct {
 #undef GF_FILTER
 };
 
-/* The last one is for chains only: it is neither listed nor found by its name. */
+/* The last one is for chains only: it is found by its name, but not listed. */
 enum { FILTERS = sizeof filters / sizeof *filters, LISTED = FILTERS - 1 };
 
 const gf_filter *gf_filter_at(size_t index) {
     return index < LISTED ? filters[index].filter : NULL;
 }
 
+const gf_filter *gf_filter_convert(void) {
+    return &gf_convert_filter;
+}
+
 const gf_filter *gf_filter_find(const char *name) {
-    for (size_t i = 0; i < LISTED; i++)
+    for (size_t i = 0; i < FILTERS; i++)
         if (strcmp(filters[i].filter->info.name, name) == 0)
             return filters[i].filter;
     return NULL;

@@ -217,6 +217,9 @@ struct gf_filter {
     const gf_payload_format *payload; /* NULL for a filter without payloads */
 };
 
+/* Return the filter that converts samples between the other filters of a job. gf_filter_at does not
+ * list it. Defined by the registry. */
+const gf_filter *gf_filter_convert(void);
 /* Return the CUDA kernels of a filter; NULL if CUDA is not built in. Defined by the registry. */
 const gf_filter_cuda *gf_filter_kernels(const gf_filter *filter);
 

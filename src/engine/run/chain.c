@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert/convert.h"
 #include "core/error.h"
 #include "engine/run/task.h"
 #include "io/stream/convert.h"
@@ -100,17 +99,17 @@ static gf_status chain_set_step(const gf_job *job, uint32_t index, gf_chain *cha
         own->settings = own->own = gf_settings_new(info->params, info->param_count);
     if (!own->settings)
         return gf_fail_memory(error, info->name, info->param_count, "settings");
-    if (!info->makes_image && job->memory == GF_FILES) {
-        if (own->out_path)
-            return gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
-                           info->name, own->out_path);
-        own->out_path = chain_file(own, GF_PARAM_IMAGE);
-    }
+    if (!gf_settings_fit(own->settings, info->params))
+        return gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
+                       info->name);
     own->samples_path = chain_file(own, GF_PARAM_SAMPLES);
-    return gf_settings_fit(own->settings, info->params)
-               ? GF_OK
-               : gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
-                         info->name);
+    if (info->makes_image || job->memory != GF_FILES)
+        return GF_OK;
+    if (own->out_path)
+        return gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
+                       info->name, own->out_path);
+    own->out_path = chain_file(own, GF_PARAM_IMAGE);
+    return GF_OK;
 }
 
 /* Reject a filter whose image no step reads. */
@@ -168,10 +167,25 @@ gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error) {
     return GF_OK;
 }
 
+/* Reject options that suit no step. */
+static gf_status chain_check_options(const gf_chain *chain, gf_error *error) {
+    const gf_file_options *options = &chain->options;
+    const char *name = gf_chain_name(chain);
+    bool mixes = false;
+    for (uint32_t i = 0; i < chain->steps; i++)
+        mixes = mixes || (chain->step[i].filter && chain->step[i].filter->mixes_pixels);
+    if (options->linear && !gf_chain_makes_image(chain))
+        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image", name);
+    if (options->premultiply && !mixes)
+        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
+                       name);
+    return gf_check_options(NULL, options, error);
+}
+
 gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *error) {
     gf_status status = gf_chain_open(job, chain, error);
     if (!status)
-        status = gf_check_options(NULL, &chain->options, error);
+        status = chain_check_options(chain, error);
     for (uint32_t i = 0; i < chain->steps && !status; i++)
         if (job->steps[i].write) {
             const gf_file_options own = {.write = *job->steps[i].write};
@@ -227,7 +241,7 @@ static gf_status graph_convert(gf_graph *graph, uint32_t step, graph_image *imag
                                                                  : "keep";
     char text[64];
     snprintf(text, sizeof text, "depth=%s light=%s alpha=%s", depths[type], light, alpha);
-    const gf_filter *filter = &gf_convert_filter;
+    const gf_filter *filter = gf_filter_convert();
     gf_settings *settings = gf_settings_new(filter->info.params, filter->info.param_count);
     gf_status status = settings ? gf_settings_apply_case(settings, text, error)
                                 : gf_fail_memory(error, "convert", sizeof text, "settings");
@@ -262,6 +276,39 @@ static gf_status graph_write(gf_graph *graph, uint32_t step, graph_image image, 
     return status;
 }
 
+/* Add the node of a step that converts. Linear light becomes sRGB with integers, also if the step
+ * only says their depth; f32 is linear light already. Colours that a step has multiplied by alpha
+ * stay so. */
+static gf_status graph_add_conversion(const gf_chain_step *step, uint32_t i, graph_image *image,
+                                      gf_graph *graph, gf_error *error) {
+    enum { KEEP, DECODE, DIVIDE = 2 }; /* indices of choices of the filter */
+    const gf_depth depths[] = {GF_DEPTH_INPUT, GF_DEPTH_8, GF_DEPTH_16, GF_DEPTH_F32};
+    const size_t light = gf_settings_choice(step->settings, "light");
+    const size_t alpha = gf_settings_choice(step->settings, "alpha");
+    const gf_type type = gf_depth_type(depths[gf_settings_choice(step->settings, "depth")],
+                                       image->format.type);
+    const bool decodes = light == DECODE, linear = image->linear || decodes;
+    gf_status status;
+    graph->in[i] = image->format;
+    if ((image->linear && light == KEEP) || (decodes && image->format.type == GF_F32)) {
+        status = graph_convert(graph, i, image, type, linear, image->premultiplied, error);
+    } else if (!(status = graph_add(graph, i, step->filter, step->settings, image, error))) {
+        graph->counts[graph->nodes.count - 1] = image->type == GF_F32 && type != GF_F32;
+        graph->linear = graph->linear || light != KEEP;
+        image->edge = graph->nodes.count;
+        image->format = graph->plan[image->edge - 1]->out;
+        image->linear = decodes;
+        image->premultiplied = image->premultiplied && alpha != DIVIDE;
+    }
+    if (status)
+        return status;
+    if (!decodes)
+        image->type = image->format.type;
+    graph->node_of[i] = graph->nodes.count - 1;
+    graph->out[i] = image->format;
+    return GF_OK;
+}
+
 /* Add the nodes of a step. *image: that which it receives, then that which it passes on. */
 static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *image,
                                 gf_graph *graph, gf_error *error) {
@@ -273,19 +320,8 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
         graph->out[i] = graph->writer[graph->writers - 1].stored;
         return status;
     }
-    if (step->filter == &gf_convert_filter) {
-        static const gf_depth depths[] = {GF_DEPTH_INPUT, GF_DEPTH_8, GF_DEPTH_16, GF_DEPTH_F32};
-        const bool decode = gf_settings_choice(step->settings, "light") == 1;
-        const gf_type type = gf_depth_type(depths[gf_settings_choice(step->settings, "depth")],
-                                           decode ? GF_F32 : image->format.type);
-        status = graph_convert(graph, i, image, type, type == GF_F32 && (image->linear || decode),
-                               image->premultiplied, error);
-        if (!decode)
-            image->type = type;
-        graph->node_of[i] = graph->nodes.count - 1;
-        graph->out[i] = image->format;
-        return status;
-    }
+    if (step->filter->plan == gf_filter_convert()->plan) /* tests have copies of the filter */
+        return graph_add_conversion(step, i, image, graph, error);
     if ((status = graph_add(graph, i, step->filter, step->settings, image, error)))
         return status;
     const uint32_t node = graph->nodes.count - 1;
@@ -307,20 +343,10 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
 static gf_status graph_convert_input(const gf_chain *chain, graph_image *image, gf_graph *graph,
                                      gf_error *error) {
     const gf_file_options *options = &chain->options;
-    const char *name = gf_chain_name(chain);
-    const bool makes = gf_chain_makes_image(chain);
-    bool mixes = false;
-    for (uint32_t i = 0; i < chain->steps; i++)
-        mixes = mixes || (chain->step[i].filter && chain->step[i].filter->mixes_pixels);
-    if (options->linear && !makes)
-        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image", name);
-    if (options->premultiply && !mixes)
-        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
-                       name);
     const bool premultiplied = options->premultiply && gf_has_alpha(&image->format);
     const bool linear = options->linear && image->format.type != GF_F32;
     const gf_type wanted =
-        gf_depth_type(makes ? options->write.depth : GF_DEPTH_INPUT, image->format.type);
+        gf_depth_type(gf_chain_makes_image(chain) ? options->write.depth : GF_DEPTH_INPUT, image->format.type);
     const gf_type type = linear || premultiplied       ? GF_F32
                          : wanted > image->format.type ? wanted
                                                        : image->format.type;
@@ -375,7 +401,7 @@ static gf_status chain_inspect(const gf_chain *chain, const gf_graph *graph, uin
     info->measures_first = plan->measure_first ? plan->measure_first->filter : NULL;
     if (!info->effective)
         return gf_fail(error, GF_FAILED, "%s: out of memory for settings", chain_name(step));
-    return step->filter->effective && step->filter != &gf_convert_filter
+    return step->filter->effective && step->filter != gf_filter_convert()
                ? step->filter->effective(plan, info->effective, error)
                : GF_OK;
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert/convert.h"
 #include "core/error.h"
 #include "io/file/output.h"
 #include "io/stream/convert.h"
@@ -352,7 +351,7 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
         status = sink->ops->finish(sink, NULL, error);
     for (uint32_t i = 0; i < nodes->count && !status; i++)
         if (task->graph->counts[i])
-            task->outside += gf_convert_outside(task->data[i]);
+            task->outside += gf_task_outside(task, i);
     gf_made_report_graph(task->made, task->chain, task->graph);
     gf_task_report_stored(task);
     gf_task_report_input(task);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert/convert.h"
 #include "core/error.h"
 #include "core/result.h"
 #include "io/file/output.h"
@@ -344,6 +343,11 @@ gf_status gf_task_open_measures(gf_task *task, gf_error *error) {
     return status;
 }
 
+uint64_t gf_task_outside(const gf_task *task, uint32_t node) {
+    const gf_plan *plan = task_plan(task, node);
+    return plan->filter->measure->cell(plan, task->data[node], 0, 0, 0).low;
+}
+
 /* Set the cost of writing all images, per sample of the input. */
 static void task_set_encoding(const gf_task *task, gf_pass *pass) {
     const double samples =
@@ -396,7 +400,7 @@ static gf_status task_stream(gf_task *task, gf_error *error) {
     for (uint32_t i = 0; i < graph->nodes.count; i++) {
         task->made->steps[graph->step[i]].seconds += pass.seconds[i];
         if (!status && graph->counts[i])
-            task->outside += gf_convert_outside(task->data[i]);
+            task->outside += gf_task_outside(task, i);
     }
     if (status && error)
         *error = failure;
@@ -409,7 +413,7 @@ gf_status gf_task_make_results(gf_task *task, gf_result **results, gf_error *err
     for (uint32_t i = 0; i < task->chain->steps && !status; i++) {
         const gf_filter *filter = task->chain->step[i].filter;
         const uint32_t node = graph->node_of[i];
-        if (!filter || filter->info.makes_image)
+        if (!filter || !filter->measure)
             continue;
         if (task->samples[i])
             status = gf_sample_sink_finish(task->samples[i], error);

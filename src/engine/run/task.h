@@ -166,6 +166,8 @@ gf_status gf_task_refine(gf_task *task, gf_error *error);
 /* Open all measures. Reserve task memory for each result, and half of the remainder for buffered
  * samples; the strips have the rest. */
 gf_status gf_task_open_measures(gf_task *task, gf_error *error);
+/* Return how many samples a node that converts has clipped. */
+uint64_t gf_task_outside(const gf_task *task, uint32_t node);
 /* Return what delivers the outputs of the nodes of the task: to its measures and writers. */
 gf_delivery gf_task_delivery(gf_task *task);
 /* Return the pass over an image into a delivery. */

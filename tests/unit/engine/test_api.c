@@ -93,10 +93,10 @@ TEST(rejects_other_lists_of_steps) {
         {{{.filter = smooth}}, 0, "the filter is NULL"},
         {{{.filter = NULL}}, 1, "the filter is NULL"},
         {{{.filter = smooth}}, 1, "add a writer"},
-        {{{.filter = smooth}, {.filter = hist}}, 2, "a writer must follow, and here hist does"},
-        {{{.filter = hist}, {.filter = NULL}}, 2, "2 steps; a job has one filter"},
-        {{{.filter = smooth}, {.filter = NULL}, {.filter = NULL}}, 3, "3 steps"},
-        {{{.filter = hist, .from = GF_FROM_INPUT}}, 1, "the image after the step before it"},
+        {{{.filter = smooth}, {.filter = hist, .from = GF_FROM_INPUT}}, 2,
+         "step 1, smooth: produces an image; add a writer"},
+        {{{.filter = hist}, {.filter = smooth}}, 2, "step 2, smooth: produces an image; add"},
+        {{{.filter = hist, .from = 1}}, 1, "the image after the step before it, or the input"},
     };
     AUTO(engine) gf_engine *engine = open_engine();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -109,6 +109,9 @@ TEST(rejects_other_lists_of_steps) {
         assert_error(gf_run(engine, &job, NULL, &why), GF_USAGE, cases[i].message);
         assert_error(gf_job_inspect(&job, info, &why), GF_USAGE, cases[i].message);
     }
+    gf_step many[33] = {{.filter = smooth}};
+    const gf_job job = {.steps = many, .step_count = 33};
+    assert_error(gf_run(engine, &job, NULL, &why), GF_USAGE, "33 steps; a job has at most 32");
     assert_int_equal(gf_run(engine, NULL, NULL, NULL), GF_USAGE);
 }
 
