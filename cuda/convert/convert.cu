@@ -18,7 +18,7 @@ struct convert_args {
     gf_srgb srgb;   // without pointers
     uint32_t alpha; // index of alpha in a pixel, 1 or 3; 0: none
     bool divide, multiply;
-    gf_u64 *outside; // the state
+    gf_u64 *outside; // the state; NULL: none
 };
 
 // Tuning constants of convert_rows.
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(GF_BLOCK) convert_rows(const __grid_constant__
     }
     if constexpr (sizeof(In) == 4 && sizeof(Out) < 4) {
         outside = gf_reduce_group<32>(outside, gf_plus());
-        if (threadIdx.x % 32 == 0 && outside != 0)
+        if (threadIdx.x % 32 == 0 && outside != 0 && a.outside)
             atomicAdd(a.outside, gf_u64{outside});
     }
 }
@@ -201,7 +201,7 @@ static void convert_launch(const gf_plan *head, const gf_strip *strip, void *, g
     a.alpha = how->alpha ? how->channels - 1 : 0;
     a.divide = how->divide;
     a.multiply = how->multiply;
-    a.outside = static_cast<gf_u64 *>(strip->state);
+    a.outside = head->state_bytes ? static_cast<gf_u64 *>(strip->state) : nullptr;
     a.tables = static_cast<const uint32_t *>(strip->constants);
     if (light)
         a.srgb = *how->srgb;

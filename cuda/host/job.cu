@@ -82,6 +82,7 @@ struct gf_job_block {
     uintptr_t stream; // see job_stream_key; unused_stream: none yet
     gf_storage memory;
     gf_storage staged; // aligned copies of inputs and output; empty until needed
+    gf_storage edges;  // for the caller (job_workspace); empty until needed
     // Kernels of a run on one image. By whether the inputs and the output are staged.
     gf_sequence *sequences[2][2];
 };
@@ -171,6 +172,7 @@ static void job_close(void *state) {
         job->blocks = block->next;
         gf_memory_free(&block->memory);
         gf_memory_free(&block->staged);
+        gf_memory_free(&block->edges);
         for (auto &sequences : block->sequences)
             for (gf_sequence *sequence : sequences)
                 gf_sequence_free(sequence);
@@ -386,32 +388,49 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
 
 // ---- runs ---------------------------------------------------------------------------------------
 
-// Find the block of a stream. The first stream takes the one that job_open has created.
-static void job_find_block(gf_job_run *run) {
-    const gf_cuda_job *job = run->job;
-    gf_queue *queue = &run->queue;
+// Return the block of the queue's stream, with at least these sizes; NULL after a failure. The first
+// stream takes the block that job_open has created.
+static gf_job_block *job_find_block(gf_cuda_job *job, size_t staged, size_t edges,
+                                    gf_queue *queue) {
     const uintptr_t key = job_stream_key(queue->stream);
     gf_job_block *block = job->blocks;
     while (block && block->stream != key && block->stream != unused_stream)
         block = block->next;
-    const size_t height = static_cast<size_t>(job->plan->in.height);
-    const size_t staged = run->in_staged || run->out_staged
-                              ? job->plan->inputs * job->in_stride * height +
-                                    job->out_stride * job_out_rows(job, height)
-                              : 0;
-    if (!block || block->staged.size < staged)
+    if (!block || block->staged.size < staged || block->edges.size < edges)
         gf_cuda_check_capture(
             "cannot allocate memory while the stream is captured; run the job on it once before",
             queue);
     if (!block)
-        block = job_add_block(run->job, key, queue);
+        block = job_add_block(job, key, queue);
     if (queue->status)
-        return;
+        return nullptr;
     gf_memory_grow(&block->staged, staged, GF_MEMORY_CLEARED, queue);
+    gf_memory_grow(&block->edges, edges, GF_MEMORY_CLEARED, queue);
     if (queue->status)
-        return;
+        return nullptr;
     block->stream = key;
-    run->block = block;
+    return block;
+}
+
+// Return the bytes of aligned copies that a run needs.
+static size_t job_staged_bytes(const gf_job_run *run) {
+    const gf_cuda_job *job = run->job;
+    const size_t height = static_cast<size_t>(job->plan->in.height);
+    return run->in_staged || run->out_staged ? job->plan->inputs * job->in_stride * height +
+                                                   job->out_stride * job_out_rows(job, height)
+                                             : 0;
+}
+
+static gf_status job_workspace(void *state, cudaStream_t stream, size_t size,
+                               unsigned char **memory, gf_error *error) {
+    gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
+    gf_queue queue = gf_queue_on(stream, job->filter->info.name, error);
+    const gf_caller_scope scope(job->devices, &queue);
+    gf_cuda_check_stream(job->devices, &queue);
+    const gf_job_block *block =
+        queue.status ? nullptr : job_find_block(job, 0, size, &queue);
+    *memory = block ? block->edges.data : nullptr;
+    return queue.status;
 }
 
 // Queue images that one launch computes. records: of the first row.
@@ -528,10 +547,12 @@ static gf_status job_run(void *state, const gf_job_images *images, cudaStream_t 
     gf_cuda_check_stream(job->devices, &run.queue);
     for (uint64_t i = 0; i < images->count && !run.queue.status; i++)
         job_check_images(&run, i);
-    if (job->filter->measure)
+    const bool measures = gf_plan_measures(job->plan);
+    if (measures)
         gf_cuda_check_capture("cannot measure while the stream is captured", &run.queue);
-    job_find_block(&run);
-    if (job->filter->measure)
+    run.block =
+        run.queue.status ? nullptr : job_find_block(job, job_staged_bytes(&run), 0, &run.queue);
+    if (measures)
         job_take_part(&run);
     if (!run.queue.status && !job_queue_graph(&run))
         job_queue(&run, &run.queue);
@@ -561,5 +582,5 @@ static gf_status job_wait_stream(void *state, cudaStream_t stream, gf_error *err
 }
 
 const gf_job_functions gf_cuda_jobs = {
-    job_open, job_run, job_fetch, job_wait, job_release, job_close, job_wait_stream,
+    job_open, job_run, job_workspace, job_fetch, job_wait, job_release, job_close, job_wait_stream,
 };

@@ -188,6 +188,10 @@ typedef struct gf_job_functions {
      * the functions below, if the filter has a measure. */
     gf_status (*run)(void *job, const gf_job_images *images, gf_cuda_stream stream,
                      gf_device_part **part, gf_error *error);
+    /* Return device memory of the job for its runs on a stream; the contents are lost when it
+     * grows. */
+    gf_status (*workspace)(void *job, gf_cuda_stream stream, size_t size, unsigned char **memory,
+                           gf_error *error);
     /* Queue the copy of measurements to host memory. */
     gf_status (*fetch)(void *job, gf_device_part *part, gf_error *error);
     /* Wait until the measurements are in host memory. Called after fetch. */

@@ -244,6 +244,11 @@ uint64_t gf_map_ready(const gf_plan *plan, uint64_t end);
  * same sense. */
 uint64_t gf_map_due(const gf_plan *plan, uint64_t end);
 
+/* Return whether a plan measures anything: its filter may also make an image. */
+static inline bool gf_plan_measures(const gf_plan *plan) {
+    return plan->record || plan->state_bytes || plan->has_payload;
+}
+
 /* Return the number of rows that a plan computes: those of the image, or of the records. */
 static inline uint64_t gf_plan_rows(const gf_plan *plan) {
     return plan->out.width ? plan->out.height : plan->in.height;

@@ -74,6 +74,20 @@ static device_image to_device_image(const test_image *image, size_t shift) {
     return copy;
 }
 
+gf_out_pixels test_to_device(const test_image *image, void **memory) {
+    const device_image made = to_device_image(image, 0);
+    must(cudaDeviceSynchronize());
+    *memory = made.memory;
+    return (gf_out_pixels){made.rows, image->stride};
+}
+
+void test_from_device(const test_image *image, void *memory, bool back) {
+    must(cudaDeviceSynchronize());
+    if (back)
+        must(cudaMemcpy(image->memory, memory, image->size, cudaMemcpyDeviceToHost));
+    must(cudaFree(memory));
+}
+
 /* Return padding after rows: for half of the images, such that the stride is a multiple of 16. */
 static size_t random_padding(const gf_format *format, test_random *random) {
     if (test_below(random, 2))
@@ -124,6 +138,13 @@ test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_ran
 }
 
 #else
+
+gf_out_pixels test_to_device(const test_image *image, void **memory) {
+    fail_msg("%s", "built without CUDA");
+    return (gf_out_pixels){NULL, 0};
+}
+
+void test_from_device(const test_image *image, void *memory, bool back) {}
 
 test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_random *random,
                                 void *stream) {

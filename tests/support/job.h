@@ -39,6 +39,10 @@ test_outcome test_run(const test_job *job, gf_engine *engine, size_t padding);
  * gf_run_device on `stream`. Requires a device. */
 test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_random *random,
                                 void *stream);
+/* Copy an image with its margins to device memory. *memory: the block. Return its rows there. */
+gf_out_pixels test_to_device(const test_image *image, void **memory);
+/* Copy a block back after all work of the device, if `back`, and free it. */
+void test_from_device(const test_image *image, void *memory, bool back);
 /* Fail the test if image or results differ from golden's, or if the run wrote outside its rows. */
 void test_check_outcome(const test_outcome *golden, const test_outcome *other, const char *what);
 void test_outcome_free(test_outcome *outcome);

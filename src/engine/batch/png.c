@@ -24,41 +24,47 @@ static size_t png_image_bytes(const gf_format *format) {
     return (size_t)format->height * gf_align(gf_row_bytes(format));
 }
 
+static const gf_format *png_in(const gf_task *task) {
+    return &task->graph->plan[0]->in;
+}
+
+/* Return the format of the image that a task writes; NULL: none. */
+static const gf_format *png_out(const gf_task *task) {
+    return task->graph->writers ? &task->graph->writer[0].stored : NULL;
+}
+
 /* Return the bytes for the input image, and afterwards the encoded output. */
-static size_t png_in_bytes(const gf_plan *plan) {
-    const size_t in = png_image_bytes(&plan->in);
-    const size_t out = plan->out.width ? gf_png_bound(&plan->out) : 0;
+static size_t png_in_bytes(const gf_task *task) {
+    const size_t in = png_image_bytes(png_in(task));
+    const size_t out = png_out(task) ? gf_png_bound(png_out(task)) : 0;
     return gf_align(in > out ? in : out);
 }
 
-static size_t png_out_bytes(const gf_plan *plan) {
-    return plan->out.width ? png_image_bytes(&plan->out) : 0;
-}
-
-/* Return the plan of a task that is a candidate: of its only node. */
-static const gf_plan *png_plan(const gf_task *task) {
-    return gf_graph_only(task->graph);
+static size_t png_out_bytes(const gf_task *task) {
+    return png_out(task) ? png_image_bytes(png_out(task)) : 0;
 }
 
 uint64_t gf_batch_png_bytes(const gf_task *task) {
-    return png_in_bytes(png_plan(task)) + png_out_bytes(png_plan(task)) +
-           gf_align((size_t)png_file_bytes(task));
+    return png_in_bytes(task) + png_out_bytes(task) + gf_align((size_t)png_file_bytes(task));
 }
 
 bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) {
-    const gf_plan *plan = png_plan(task);
     const gf_file_options *options = &task->chain->options;
     const uint64_t memory = batch->options.engine.max_memory;
     const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
     const gf_format *in = &task->inputs.format;
     const uint64_t filtered = (gf_row_bytes(in) + 1) * in->height;
-    const gf_writer *writer = task->graph->writers ? &task->graph->writer[0] : NULL;
-    return plan && task->graph->writers <= 1 && task->inputs.sources[0]->codec == &gf_png_codec &&
-           png_file_bytes(task) <= max && !options->as && !options->channels &&
-           png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
-           task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify &&
-           (!writer || gf_sink_takes_encoded(task->chain->step[writer->step].out_path,
-                                             writer->stored.type, options));
+    const gf_graph *graph = task->graph;
+    const gf_writer *writer = &graph->writer[0];
+    bool fits = graph->writers <= 1 && task->inputs.sources[0]->codec == &gf_png_codec &&
+                png_file_bytes(task) <= max && !options->as && !options->channels &&
+                png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
+                task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify;
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        fits = fits && !graph->counts[i]; /* devices do not count */
+    return fits &&
+           (!graph->writers || gf_sink_takes_encoded(task->chain->step[writer->step].out_path,
+                                                     writer->stored.type, options));
 }
 
 unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_buffer *buffer,
@@ -86,8 +92,7 @@ gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const 
     const gf_format *in = &task->inputs.format;
     const gf_png_scan *scan = &image->file.scan;
     const uint32_t parts = gf_png_scan_parts(scan);
-    unsigned char *data =
-        image->memory + png_in_bytes(png_plan(task)) + png_out_bytes(png_plan(task));
+    unsigned char *data = image->memory + png_in_bytes(task) + png_out_bytes(task);
     size_t *places = calloc(2 * (size_t)parts, sizeof *places);
     gf_source *held;
     image->places = places;
@@ -131,8 +136,7 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
     size_t i = 0;
     for (gf_batch_image *image = group; image; image = png_next(image), i++) {
         files[i] = image->file;
-        images[i] =
-            (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&png_plan(&group->task)->in))};
+        images[i] = (gf_out_pixels){image->memory, gf_align(gf_row_bytes(png_in(&group->task)))};
     }
     const gf_device_decoding call = {
         .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
@@ -147,13 +151,15 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
 
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
                                gf_batch_image *first, void *stream, gf_error *error) {
-    const gf_plan *plan = png_plan(&first->task);
-    const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
-    const uint32_t step = gf_chain_first(&batch->chain);
+    const gf_task *task = &first->task;
+    const gf_format *in_format = png_in(task), *out_format = png_out(task);
+    const uint32_t steps = batch->chain.steps;
+    const size_t in_bytes = png_in_bytes(task),
+                 stride = out_format ? gf_align(gf_row_bytes(out_format)) : 0;
     double began = gf_now();
     /* The arrays are in one block. */
     const size_t each = sizeof(gf_buffer) + sizeof(gf_out_pixels) + 2 * sizeof(gf_pixels) +
-                        sizeof(uint64_t) + sizeof(gf_result *);
+                        sizeof(uint64_t) + steps * sizeof(gf_result *);
     gf_buffer *encoded = calloc(count, each);
     if (!encoded)
         return gf_fail_memory(error, gf_chain_name(&batch->chain), count * each, "a group");
@@ -165,7 +171,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
     size_t k = 0;
     for (const gf_batch_image *image = first; image; image = png_next(image))
         if (image->base.computed) {
-            in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(&plan->in))};
+            in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(in_format))};
             encoded[k] = (gf_buffer){image->memory, in_bytes};
             out[k] = (gf_out_pixels){image->memory + in_bytes, stride};
             rows[k++] = (gf_pixels){image->memory + in_bytes, stride};
@@ -176,14 +182,15 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
     for (uint32_t i = 0; i < chain.steps; i++)
         chain.step[i].out = chain.step[i].filter ? NULL : out;
     if (k)
-        status = gf_run_on_device(engine, &chain, &plan->in, stream,
-                                  plan->filter->measure ? results : NULL, error);
+        status = gf_run_on_device(engine, &chain, in_format, stream,
+                                  gf_chain_measures(&chain) ? results : NULL, error);
     png_add_time(first, count, GF_COMPUTING, &began);
     const gf_device_encoding call = {
-        &plan->out, k, rows, encoded, largest, gf_engine_threads(engine), stream};
-    if (!status && k && plan->out.width)
+        out_format, k, rows, encoded, largest, gf_engine_threads(engine), stream};
+    if (!status && k && out_format)
         status = first->on.backend->png->encode(first->on.state, &call, error);
     png_add_time(first, count, GF_ENCODING, &began);
+    const size_t computed = k;
     k = 0;
     for (gf_batch_image *image = first; image && !status; image = png_next(image))
         if (image->base.computed) {
@@ -191,11 +198,13 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
             snprintf(report->backend, sizeof report->backend, "%s", engine->named->name);
             engine->named->describe(image->on.state, report->device, sizeof report->device);
             gf_made_report_graph(&image->made, &batch->chain, first->task.graph);
-            report->rows_per_strip = plan->in.height;
+            report->rows_per_strip = in_format->height;
             report->strips = 1;
             image->encoded = encoded[k];
             image->largest = largest[k];
-            image->made.results[step] = results[k++];
+            for (uint32_t i = 0; i < steps; i++)
+                image->made.results[i] = results[i * computed + k];
+            k++;
         }
     free(encoded);
     return status;

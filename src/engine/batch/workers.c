@@ -10,9 +10,10 @@
 #include "core/error.h"
 
 #define MIN_AHEAD 64u /* minimum number of items in progress beyond an unreported one */
-/* Device memory of all engines, as a share of the free memory; and that of an encoder. */
+/* Device memory of all engines, as a share of the free memory; and that of an encoder and of the
+ * images between the nodes of a job. */
 #define MEMORY_SHARE 0.75
-#define ENCODER_BYTES (UINT64_C(640) << 20)
+#define ENCODER_BYTES (UINT64_C(896) << 20)
 
 typedef struct batch_run batch_run;
 

@@ -124,7 +124,8 @@ typedef struct gf_stream_job {
      * by the pass. */
     gf_rows in, out;
     const gf_rows *second;
-    double *seconds; /* of each node: add the time of its computation, summed over threads; or NULL */
+    double
+        *seconds; /* of each node: add the time of its computation, summed over threads; or NULL */
 } gf_stream_job;
 
 /* Point at which a stream failed. */

@@ -285,8 +285,8 @@ static gf_status graph_add_conversion(const gf_chain_step *step, uint32_t i, gra
     const gf_depth depths[] = {GF_DEPTH_INPUT, GF_DEPTH_8, GF_DEPTH_16, GF_DEPTH_F32};
     const size_t light = gf_settings_choice(step->settings, "light");
     const size_t alpha = gf_settings_choice(step->settings, "alpha");
-    const gf_type type = gf_depth_type(depths[gf_settings_choice(step->settings, "depth")],
-                                       image->format.type);
+    const gf_type type =
+        gf_depth_type(depths[gf_settings_choice(step->settings, "depth")], image->format.type);
     const bool decodes = light == DECODE, linear = image->linear || decodes;
     gf_status status;
     graph->in[i] = image->format;
@@ -345,8 +345,8 @@ static gf_status graph_convert_input(const gf_chain *chain, graph_image *image, 
     const gf_file_options *options = &chain->options;
     const bool premultiplied = options->premultiply && gf_has_alpha(&image->format);
     const bool linear = options->linear && image->format.type != GF_F32;
-    const gf_type wanted =
-        gf_depth_type(gf_chain_makes_image(chain) ? options->write.depth : GF_DEPTH_INPUT, image->format.type);
+    const gf_type wanted = gf_depth_type(
+        gf_chain_makes_image(chain) ? options->write.depth : GF_DEPTH_INPUT, image->format.type);
     const gf_type type = linear || premultiplied       ? GF_F32
                          : wanted > image->format.type ? wanted
                                                        : image->format.type;

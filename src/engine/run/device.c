@@ -1,24 +1,29 @@
 /* Images in device memory: checks, jobs kept by an engine, results. The backend queues the work. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "engine/run/task.h"
 
+/* The most memory for images between the nodes of a job: longer lists are divided. */
+#define EDGES_BYTES (UINT64_C(256) << 20)
+
 struct gf_device_job {
     gf_engine *engine;
     gf_chain chain; /* owns its settings */
     gf_graph *graph;
-    gf_plan *plan;                /* of its node */
     const gf_job_functions *jobs; /* of the backend */
-    void *job;                    /* the same */
+    void *job[GF_MAX_NODES];      /* the same, for each node */
+    /* Memory for images between nodes, by edge: its position in that of one image. The images of
+     * `written` edges are in memory of the caller. */
+    size_t at[GF_MAX_EDGES], bytes;
 };
 
-/* Images of one launch. */
+/* Images of one launch of a node. */
 typedef struct gf_device_group {
     gf_device_part *part;
-    uint64_t images;
+    uint32_t node;
+    uint64_t first, images;
 } gf_device_group;
 
 struct gf_device_results {
@@ -48,8 +53,34 @@ static gf_status device_copy_settings(gf_chain *chain, gf_error *error) {
     return status;
 }
 
-/* Create a job: copy the settings of the chain, create the plan, and open the job of the backend.
- * Takes ownership of the chain. */
+/* Place the images between nodes. Those that are not needed at the same time share memory. */
+static void device_place_edges(gf_device_job *job) {
+    const gf_nodes *nodes = &job->graph->nodes;
+    size_t size[GF_MAX_EDGES] = {0};                         /* of each place */
+    uint32_t place[GF_MAX_EDGES], until[GF_MAX_EDGES] = {0}; /* last node that uses a place */
+    for (uint32_t e = 1; e <= nodes->count; e++) {
+        const gf_format *format = &nodes->node[e - 1].plan->out;
+        place[e] = 0;
+        if (!format->width || nodes->written >> e & 1)
+            continue;
+        while (until[place[e]] >= e) /* in use by node e - 1 or later ones */
+            place[e]++;
+        for (uint32_t i = e; i < nodes->count; i++)
+            if (nodes->node[i].from == e)
+                until[place[e]] = i + 1;
+        size[place[e]] =
+            gf_max(size[place[e]], gf_align(gf_row_bytes(format)) * (size_t)format->height);
+    }
+    for (uint32_t p = 0; p < GF_MAX_EDGES; p++) {
+        for (uint32_t e = 1; e <= nodes->count; e++)
+            if (place[e] == p)
+                job->at[e] = job->bytes;
+        job->bytes += size[p];
+    }
+}
+
+/* Create a job: copy the settings of the chain, create the nodes, and open their jobs of the
+ * backend. Takes ownership of the chain. */
 static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *format,
                             gf_device_job **out, gf_error *error) {
     const char *name = gf_chain_name(own);
@@ -66,19 +97,24 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
     gf_status status = device_copy_settings(chain, error);
     if (!status)
         status = gf_graph_new(chain, format, &job->graph, error);
-    if (!status && !(job->plan = gf_graph_only(job->graph)))
-        status =
-            gf_fail(error, GF_USAGE,
-                    "%s: a job in device memory has one filter; run one job for each step", name);
-    assert(status || job->plan);
-    if (!status && job->plan->measure_first && job->plan->filter->measure)
-        status = gf_fail(error, GF_USAGE,
-                         "%s: --range data needs a first pass; in device memory, "
-                         "measure min and max with --statistics, and give them as --range LO,HI",
-                         name);
+    for (uint32_t i = 0; !status && i < job->graph->nodes.count; i++) {
+        gf_plan *plan = job->graph->plan[i];
+        if (plan->filter->info.makes_image)
+            plan->state_bytes = 0; /* conversions: a run that only makes images does not wait */
+        if (plan->measure_first && plan->filter->measure)
+            status =
+                gf_fail(error, GF_USAGE,
+                        "%s: --range data needs a first pass; in device memory, measure min and "
+                        "max with --statistics, and give them as --range LO,HI",
+                        plan->filter->info.name);
+    }
     if (!status && !(status = gf_engine_device(engine, &on, error))) {
         job->jobs = on.backend->jobs;
-        status = job->jobs->open(on.state, job->plan->filter, job->plan, &job->job, error);
+        device_place_edges(job);
+        for (uint32_t i = 0; !status && i < job->graph->nodes.count; i++) {
+            const gf_plan *plan = job->graph->plan[i];
+            status = job->jobs->open(on.state, plan->filter, plan, &job->job[i], error);
+        }
     }
     if (status)
         gf_device_job_free(job);
@@ -102,8 +138,9 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_job *job, gf_device_job 
 void gf_device_job_free(gf_device_job *job) {
     if (!job)
         return;
-    if (job->job)
-        job->jobs->close(job->job);
+    for (uint32_t i = 0; i < GF_MAX_NODES; i++)
+        if (job->job[i])
+            job->jobs->close(job->job[i]);
     gf_graph_free(job->graph);
     gf_chain_close(&job->chain);
     free(job);
@@ -125,90 +162,159 @@ static bool device_follows(const gf_plan *plan, const gf_pixels *in, const gf_ou
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Check and queue images. results: to append the measurements of each launch to; NULL: dropped. */
-static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixels *in,
-                              const gf_out_pixels *out, void *stream, gf_device_results *results,
-                              gf_error *error) {
-    const char *name = gf_chain_name(&job->chain);
-    const gf_plan *plan = job->plan;
+/* Queue a node for a list of images. first: index of the first one. results: to append the
+ * measurements of each launch to; NULL: dropped. */
+static gf_status device_queue_node(const gf_device_job *job, uint32_t node, uint64_t first,
+                                   uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
+                                   void *stream, gf_device_results *results, gf_error *error) {
+    const gf_plan *plan = job->graph->plan[node];
     const bool independent = gf_rows_independent(plan);
     const uint32_t inputs = plan->inputs;
     gf_status status = GF_OK;
-    for (uint64_t i = 0; i < count && !status; i++) {
-        const gf_pixels *image = in + i * inputs;
-        for (uint32_t k = 0; k < inputs && !status; k++)
-            status =
-                gf_pixels_check(name, k ? "second input" : "input", &plan->in, image[k], error);
-        if (out && !status &&
-            !(status = gf_pixels_check(name, "output", &plan->out,
-                                       (gf_pixels){out[i].data, out[i].stride}, error)))
-            status =
-                gf_check_overlap(job->graph, name, image, &job->graph->writer[0], &out[i], error);
-    }
     for (uint64_t i = 0, images; i < count && !status; i += images) {
-        const gf_pixels *first = in + i * inputs;
+        const gf_pixels *from = in + i * inputs;
         const gf_out_pixels *to = out ? out + i : NULL;
-        gf_job_images group = {1, plan->in.height, first, to};
+        gf_job_images group = {1, plan->in.height, from, to};
         gf_device_part *part = NULL;
         images = 1;
         while (independent && i + images < count &&
-               device_follows(plan, first + (images - 1) * inputs, to ? to + images - 1 : NULL))
+               device_follows(plan, from + (images - 1) * inputs, to ? to + images - 1 : NULL))
             images++;
         if (images > 1)
             group.rows *= images;
-        else if (independent || !job->plan->filter->measure)
+        else if (independent || !gf_plan_measures(plan))
             group.count = images = count - i;
-        status = job->jobs->run(job->job, &group, stream, &part, error);
-        if (!status && results)
-            results->groups[results->group_count++] = (gf_device_group){part, images};
+        status = job->jobs->run(job->job[node], &group, stream, &part, error);
+        if (!status && part && results)
+            results->groups[results->group_count++] =
+                (gf_device_group){part, node, first + i, images};
     }
     return status;
 }
 
-/* Check the lists, and arrange two inputs as pairs. *pairs: allocated; NULL with one input. */
-static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
-                                    gf_pixels **pairs, gf_error *error) {
+/* Lists of images of a node: its inputs in order, and its output. */
+typedef struct device_lists {
+    gf_pixels *in;
+    gf_out_pixels *out;
+} device_lists;
+
+/* Return image i of an edge. memory: of the images from `first` on. */
+static gf_out_pixels device_image(const gf_device_job *job, const gf_device_images *images,
+                                  uint32_t edge, uint64_t i, unsigned char *memory) {
+    const gf_graph *graph = job->graph;
+    for (uint32_t w = 0; w < graph->writers; w++)
+        if (graph->writer[w].edge == edge)
+            return images->out[w][i];
+    return (gf_out_pixels){memory ? memory + job->at[edge] : NULL,
+                           gf_align(gf_row_bytes(&graph->plan[edge - 1]->out))};
+}
+
+/* Queue all nodes for the images [first, first + count). */
+static gf_status device_queue(const gf_device_job *job, const gf_device_images *images,
+                              uint64_t first, uint64_t count, const device_lists *lists,
+                              void *stream, gf_device_results *results, gf_error *error) {
+    const gf_nodes *nodes = &job->graph->nodes;
+    unsigned char *memory = NULL;
+    uint32_t second = 0;
+    gf_status status = GF_OK;
+    if (job->bytes)
+        status =
+            job->jobs->workspace(job->job[0], stream, (size_t)count * job->bytes, &memory, error);
+    for (uint32_t n = 0; n < nodes->count && !status; n++) {
+        const uint32_t from = nodes->node[n].from, inputs = nodes->node[n].plan->inputs;
+        const bool draws = nodes->node[n].plan->out.width;
+        for (uint64_t i = 0; i < count; i++) {
+            unsigned char *own = memory ? memory + i * job->bytes : NULL;
+            const gf_out_pixels made =
+                from ? device_image(job, images, from, first + i, own) : (gf_out_pixels){NULL, 0};
+            lists->in[i * inputs] =
+                from ? (gf_pixels){made.data, made.stride} : images->in[first + i];
+            if (inputs == 2)
+                lists->in[i * inputs + 1] = images->second[second][first + i];
+            if (draws)
+                lists->out[i] = device_image(job, images, n + 1, first + i, own);
+        }
+        second += inputs - 1;
+        status = device_queue_node(job, n, first, count, lists->in, draws ? lists->out : NULL,
+                                   stream, results, error);
+    }
+    return status;
+}
+
+/* Check the images of a run. */
+static gf_status device_check(const gf_device_job *job, const gf_device_images *images, uint64_t i,
+                              gf_error *error) {
+    const gf_graph *graph = job->graph;
+    const gf_format *formats[GF_MAX_INPUTS];
+    gf_pixels in[GF_MAX_INPUTS];
     const char *name = gf_chain_name(&job->chain);
-    const bool two = job->plan->inputs == 2;
+    gf_status status = GF_OK;
+    gf_graph_inputs(graph, formats);
+    for (uint32_t k = 0; k < job->chain.inputs && !status; k++) {
+        in[k] = k ? images->second[k - 1][i] : images->in[i];
+        status = gf_pixels_check(name, k ? "second input" : "input", formats[k], in[k], error);
+    }
+    for (uint32_t w = 0; w < graph->writers && !status; w++) {
+        const gf_out_pixels *out = &images->out[w][i];
+        const gf_writer *writer = &graph->writer[w];
+        status = gf_pixels_check(name, "output", &writer->stored,
+                                 (gf_pixels){out->data, out->stride}, error);
+        if (!status)
+            status = gf_check_overlap(graph, name, in, writer, out, error);
+    }
+    return status;
+}
+
+/* Check that all lists are there, and their images. */
+static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
+                                    gf_error *error) {
+    const gf_graph *graph = job->graph;
+    const char *name = gf_chain_name(&job->chain);
+    gf_status status = GF_OK;
     if (images->count == 0)
         return GF_OK;
     if (!images->in)
         return gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", name);
-    if (two && (!images->second || !images->second[0]))
-        return gf_fail(error, GF_USAGE, "%s: the list of second images is NULL", name);
-    if (job->plan->out.width && (!images->out || !images->out[0]))
-        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output", name);
-    const size_t bytes = 2 * (size_t)images->count * sizeof **pairs;
-    if (two && !(*pairs = malloc(bytes)))
-        return gf_fail_memory(error, name, bytes, "the list of images");
-    for (uint64_t i = 0; two && i < images->count; i++) {
-        (*pairs)[2 * i] = images->in[i];
-        (*pairs)[2 * i + 1] = images->second[0][i];
-    }
-    return GF_OK;
+    for (uint32_t k = 1; k < job->chain.inputs; k++)
+        if (!images->second || !images->second[k - 1])
+            return gf_fail(error, GF_USAGE, "%s: the list of second images is NULL", name);
+    for (uint32_t w = 0; w < graph->writers; w++)
+        if (!images->out || !images->out[w])
+            return gf_fail(error, GF_USAGE, "%s: produces an image; give an output",
+                           gf_writer_name(&job->chain, &graph->writer[w]));
+    for (uint64_t i = 0; i < images->count && !status; i++)
+        status = device_check(job, images, i, error);
+    return status;
 }
 
 gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, void *stream,
                             gf_device_results **out_results, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
+    const char *name = gf_chain_name(&job->chain);
+    const uint64_t count = images->count, fit = job->bytes ? EDGES_BYTES / job->bytes : count;
+    const uint64_t at_once = gf_min(count, gf_max(fit, 1));
     gf_device_results *results = NULL;
-    gf_pixels *pairs = NULL;
+    device_lists lists = {NULL, NULL};
     if (out_results)
         *out_results = NULL;
-    gf_status status = device_check_lists(job, images, &pairs, error);
-    if (!status && job->plan->filter->measure) {
-        const size_t bytes = sizeof *results + (size_t)images->count * sizeof results->groups[0];
+    gf_status status = device_check_lists(job, images, error);
+    if (!status && gf_chain_measures(&job->chain)) {
+        const size_t bytes =
+            sizeof *results + (size_t)count * job->chain.filters * sizeof results->groups[0];
         results = malloc(bytes);
         if (results)
-            *results = (gf_device_results){.job = job, .count = images->count};
+            *results = (gf_device_results){.job = job, .count = count};
         else
-            status = gf_fail_memory(error, gf_chain_name(&job->chain), bytes, "the results");
+            status = gf_fail_memory(error, name, bytes, "the results");
     }
-    if (!status)
-        status = device_queue(job, images->count, pairs ? pairs : images->in,
-                              job->plan->out.width && images->count ? images->out[0] : NULL, stream,
-                              results, error);
-    free(pairs);
+    const size_t bytes = (size_t)at_once * (2 * sizeof *lists.in + sizeof *lists.out);
+    if (!status && !(lists.in = malloc(bytes + 1)))
+        status = gf_fail_memory(error, name, bytes, "the list of images");
+    lists.out = (gf_out_pixels *)(lists.in + 2 * at_once);
+    for (uint64_t i = 0; i < count && !status; i += at_once)
+        status = device_queue(job, images, i, gf_min(count - i, at_once), &lists, stream, results,
+                              error);
+    free(lists.in);
     if (status || !out_results)
         gf_device_results_free(results);
     else
@@ -218,28 +324,48 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Pass the measurements of an image of a part to a measure, and make its result. */
-static gf_status device_make_result(const gf_device_job *job, const gf_device_part *part,
-                                    uint64_t image, gf_result **result, gf_error *error) {
-    const gf_measure *measure = job->plan->filter->measure;
-    const uint64_t height = job->plan->in.height;
-    const size_t record = part->records.stride;
+/* Pass the measurements of an image of a group to the measure of its node. */
+static gf_status device_take(const gf_device_group *group, gf_task *task, uint64_t image,
+                             gf_error *error) {
+    const gf_plan *plan = task->graph->plan[group->node];
+    const gf_measure *measure = plan->filter->measure;
+    const gf_device_part *part = group->part;
+    const uint64_t height = gf_plan_rows(plan);
+    void *data = task->data[group->node];
+    gf_status status = GF_OK;
+    if (part->records.data) {
+        const size_t record = part->records.stride;
+        const gf_rows rows = {part->records.data + (image - group->first) * height * record, record,
+                              0, height};
+        status = measure->rows(plan, data, &rows, error);
+    }
+    if (!status && part->payload)
+        status = measure->payload(plan, data, part->payload, error);
+    return status ? status : measure->finish(plan, data, part->state, error);
+}
+
+/* Make the results of an image. next: the group of each node with the image before. */
+static gf_status device_make_results(const gf_device_results *all, uint64_t image,
+                                     size_t next[GF_MAX_NODES], gf_result *results[GF_MAX_STEPS],
+                                     gf_error *error) {
+    const gf_device_job *job = all->job;
     gf_task task = {.chain = &job->chain,
                     .inputs = {.name = "device memory"},
                     .memory = job->engine->options.max_memory,
                     .keep_samples = true};
-    gf_result *results[GF_MAX_STEPS] = {NULL};
-    gf_status status = gf_graph_new(&job->chain, &job->plan->in, &task.graph, error);
-    const gf_plan *plan = status ? NULL : task.graph->plan[0];
-    if (!status && !(status = gf_task_open_measures(&task, error)) && part->records.data) {
-        const gf_rows rows = {part->records.data + image * height * record, record, 0, height};
-        status = measure->rows(plan, task.data[0], &rows, error);
+    gf_status status = gf_graph_new(&job->chain, &job->graph->plan[0]->in, &task.graph, error);
+    if (!status)
+        status = gf_task_open_measures(&task, error);
+    for (uint32_t n = 0; !status && n < task.graph->nodes.count; n++) {
+        if (!task.data[n])
+            continue;
+        const gf_device_group *group = &all->groups[next[n]];
+        while (group->node != n || group->first + group->images <= image)
+            group = &all->groups[++next[n]];
+        status = device_take(group, &task, image, error);
     }
-    if (!status && part->payload)
-        status = measure->payload(plan, task.data[0], part->payload, error);
-    if (!status && !(status = measure->finish(plan, task.data[0], part->state, error)))
+    if (!status)
         status = gf_task_make_results(&task, results, error);
-    *result = results[gf_chain_first(&job->chain)];
     gf_task_end(&task);
     return status;
 }
@@ -247,18 +373,22 @@ static gf_status device_make_result(const gf_device_job *job, const gf_device_pa
 gf_status gf_device_results_wait(gf_device_results *results, gf_result **list, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     const gf_device_job *job = results->job;
+    const uint64_t count = results->count, all = count * job->chain.steps;
+    size_t next[GF_MAX_NODES] = {0};
     gf_status status = GF_OK;
-    uint64_t made = 0;
-    memset(list, 0, (size_t)results->count * sizeof(gf_result *));
+    memset(list, 0, (size_t)all * sizeof(gf_result *));
     for (size_t g = 0; g < results->group_count && !status; g++)
-        status = job->jobs->fetch(job->job, results->groups[g].part, error);
-    for (size_t g = 0; g < results->group_count && !status; g++) {
-        const gf_device_group *group = &results->groups[g];
-        status = job->jobs->wait(job->job, group->part, error);
-        for (uint64_t i = 0; i < group->images && !status; i++)
-            status = device_make_result(job, group->part, i, &list[made++], error);
+        status =
+            job->jobs->fetch(job->job[results->groups[g].node], results->groups[g].part, error);
+    for (size_t g = 0; g < results->group_count && !status; g++)
+        status = job->jobs->wait(job->job[results->groups[g].node], results->groups[g].part, error);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        gf_result *made[GF_MAX_STEPS] = {NULL};
+        status = device_make_results(results, i, next, made, error);
+        for (uint32_t k = 0; k < job->chain.steps; k++)
+            list[k * count + i] = made[k];
     }
-    for (uint64_t i = 0; i < made && status; i++) {
+    for (uint64_t i = 0; i < all && status; i++) {
         gf_result_free(list[i]);
         list[i] = NULL;
     }
@@ -270,7 +400,8 @@ void gf_device_results_free(gf_device_results *results) {
     if (!results)
         return;
     for (size_t i = 0; i < results->group_count; i++)
-        results->job->jobs->release(results->job->job, results->groups[i].part);
+        results->job->jobs->release(results->job->job[results->groups[i].node],
+                                    results->groups[i].part);
     free(results);
 }
 
@@ -378,24 +509,17 @@ static bool device_same(const gf_chain *a, const gf_chain *b) {
     return same;
 }
 
-/* Return the list of images of the first writer of a chain; NULL: none. */
-static const gf_out_pixels *device_out(const gf_chain *chain) {
-    for (uint32_t i = 0; i < chain->steps; i++)
-        if (chain->step[i].out)
-            return chain->step[i].out;
-    return NULL;
-}
-
 gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                            void *stream, gf_result **results, gf_error *error) {
-    const gf_out_pixels *out = device_out(chain);
+    const gf_out_pixels *out[GF_MAX_STEPS];
     const gf_device_images images = {
-        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = &out};
+        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = out};
     gf_device_job **jobs = engine->jobs, *found = NULL;
     gf_device_results *queued = NULL;
     size_t at = 0;
     for (; at < engine->job_count && !found; at++)
-        if (gf_format_equal(&jobs[at]->plan->in, format) && device_same(&jobs[at]->chain, chain))
+        if (gf_format_equal(&jobs[at]->graph->plan[0]->in, format) &&
+            device_same(&jobs[at]->chain, chain))
             found = jobs[at];
     if (!found) {
         gf_chain kept = *chain;
@@ -412,6 +536,8 @@ gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_fo
     while (--at > 0) /* move it to the front */
         jobs[at] = jobs[at - 1];
     jobs[0] = found;
+    for (uint32_t w = 0; w < found->graph->writers; w++)
+        out[w] = chain->step[found->graph->writer[w].step].out;
     const gf_status status =
         gf_device_job_run(found, &images, stream, results ? &queued : NULL, error);
     return queued ? gf_device_results_wait(queued, results, error) : status;

@@ -86,10 +86,6 @@ const char *gf_writer_name(const gf_chain *chain, const gf_writer *writer);
 static inline gf_plan *gf_graph_plan(const gf_graph *graph, uint32_t step) {
     return graph->plan[graph->node_of[step]];
 }
-/* Return the filter node if it is the only node; NULL: there are others. */
-static inline gf_plan *gf_graph_only(const gf_graph *graph) {
-    return graph->nodes.count == 1 ? graph->plan[0] : NULL;
-}
 
 /* Report and results of the run of one image. */
 typedef struct gf_made {

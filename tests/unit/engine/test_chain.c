@@ -151,21 +151,45 @@ static void writer_step(chain_step *step, const chain_image *image) {
     snprintf(step->text, sizeof step->text, "write");
 }
 
-/* Run a list of steps on a backend, and compare its images and results. */
+/* Compare an image or a result with what the step alone has made. */
+static void check_step(const chain_step *step, const gf_result *result, const char *what,
+                       uint32_t i) {
+    char name[700];
+    snprintf(name, sizeof name, "%s: step %u", what, i + 1);
+    if (!step->filter &&
+        !(test_same(&step->want, &step->got, name) && test_margins_intact(&step->got)))
+        fail_msg("%s differs", name);
+    if (step->result && !test_same_result(step->result, result, name))
+        fail_msg("%s differs", name);
+}
+
+/* Run a list of steps on a backend, and compare its images and results. device: in device memory,
+ * which does not support --range data. */
 static void check(gf_engine *engine, chain_step *list, uint32_t count, const test_image *in,
-                  const char *what) {
+                  bool device, const char *what) {
     gf_step steps[MAX_STEPS + 1];
     gf_out_pixels out[MAX_STEPS + 1];
     gf_pixels second[MAX_STEPS + 1];
+    void *memory[3][MAX_STEPS + 1] = {{NULL}};
     gf_result *results[MAX_STEPS + 1] = {NULL};
     gf_outcome outcome = {.results = results};
-    const gf_pixels pixels = {in->rows.data, in->stride};
+    gf_pixels pixels = {in->rows.data, in->stride};
+    if (device) {
+        const gf_out_pixels there = test_to_device(in, &memory[2][0]);
+        pixels = (gf_pixels){there.data, there.stride};
+    }
     for (uint32_t i = 0; i < count; i++) {
         chain_step *step = &list[i];
         if (!step->filter)
             step->got = test_image_new(step->want.format, 24);
         out[i] = (gf_out_pixels){step->got.rows.data, step->got.stride};
         second[i] = (gf_pixels){step->second.rows.data, step->second.stride};
+        if (device && !step->filter)
+            out[i] = test_to_device(&step->got, &memory[0][i]);
+        if (device && step->second.memory) {
+            const gf_out_pixels there = test_to_device(&step->second, &memory[1][i]);
+            second[i] = (gf_pixels){there.data, there.stride};
+        }
         steps[i] = (gf_step){.filter = step->filter,
                              .settings = step->settings,
                              .from = step->from_input ? GF_FROM_INPUT : 0,
@@ -174,23 +198,26 @@ static void check(gf_engine *engine, chain_step *list, uint32_t count, const tes
     }
     const gf_job job = {.steps = steps,
                         .step_count = count,
-                        .memory = GF_HOST,
+                        .memory = device ? GF_DEVICE : GF_HOST,
                         .in = &pixels,
                         .format = in->format};
-    if (gf_run(engine, &job, &outcome, &why))
+    const gf_status status = gf_run(engine, &job, &outcome, &why);
+    const bool unsupported = device && status == GF_USAGE && strstr(why.message, "--range data");
+    if (status && !unsupported)
         fail_msg("%s: %s", what, why.message);
     for (uint32_t i = 0; i < count; i++) {
-        char name[700];
-        snprintf(name, sizeof name, "%s: step %u", what, i + 1);
-        if (!list[i].filter &&
-            !(test_same(&list[i].want, &list[i].got, name) && test_margins_intact(&list[i].got)))
-            fail_msg("%s differs", name);
-        if (list[i].result && !test_same_result(list[i].result, results[i], name))
-            fail_msg("%s differs", name);
+        if (memory[0][i])
+            test_from_device(&list[i].got, memory[0][i], !status);
+        if (memory[1][i])
+            test_from_device(&list[i].second, memory[1][i], false);
+        if (!status)
+            check_step(&list[i], results[i], what, i);
         gf_result_free(results[i]);
         if (!list[i].filter)
             test_image_free(&list[i].got);
     }
+    if (device)
+        test_from_device(in, memory[2][0], false);
 }
 
 /* Run a random chain of up to six steps on random images, with all backends. Return the number of
@@ -245,7 +272,9 @@ static uint32_t check_random(uint64_t seed) {
                                                test_below(&random, 3) ? test_below(&random, 20) : 0,
                                            .verify = test_below(&random, 4) == 0};
         AUTO(engine) gf_engine *engine = test_engine(&options);
-        check(engine, list, i, &in, what);
+        check(engine, list, i, &in, false, what);
+        if (strcmp(*backend, "cuda") == 0 && !options.verify)
+            check(engine, list, i, &in, true, what);
     }
     for (uint32_t k = 0; k < i; k++) {
         gf_settings_free(list[k].settings);
