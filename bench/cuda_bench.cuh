@@ -124,8 +124,9 @@ struct BenchRunner {
 };
 
 // Time all runners once per round, so that times of a round are comparable. Marks runners that
-// fail.
-void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds);
+// fail. spin_ns: the device waits so long, while the host queues the work of a runner.
+void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds,
+                unsigned spin_ns = 40000);
 double bench_median(std::vector<double> values);
 double bench_rate(const BenchRunner &runner); // median, GB/s
 // Return the median ratio of a's rate to b's in the same round.

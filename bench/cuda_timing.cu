@@ -13,7 +13,7 @@ static __global__ void spin(unsigned nanoseconds) {
     while (now - start < nanoseconds);
 }
 
-void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds) {
+void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds, unsigned spin_ns) {
     cudaStream_t stream;
     cudaEvent_t begin, end;
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -24,7 +24,7 @@ void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds) {
         for (BenchRunner &runner : runners) {
             if (runner.failed)
                 continue;
-            spin<<<1, 1, 0, stream>>>(40000);
+            spin<<<1, 1, 0, stream>>>(spin_ns);
             cudaEventRecord(begin, stream);
             const bool queued = runner.run(stream);
             cudaEventRecord(end, stream);

@@ -14,7 +14,7 @@ $(BUILD)/timed: $(OBJ)/bench/timed.o
 
 # The GPU benchmark uses internal headers, as the kernels do. The commit is in a separate file: a new commit
 # recompiles only the file that prints it.
-BENCH_CU := $(if $(NVCC),$(sort $(wildcard bench/*.cu)))
+BENCH_CU := $(if $(NVCC),$(sort $(filter-out bench/chain.cu,$(wildcard bench/*.cu))))
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
 	@commit=$$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown); \
@@ -23,6 +23,10 @@ $(OBJ)/bench/cuda_print.cu.o: $(BUILD)/commit
 $(OBJ)/bench/cuda_print.cu.o: DEFINES += -DGF_BENCH_COMMIT=\"$$(cat $(BUILD)/commit)\"
 
 $(BUILD)/bench-cuda: $(BENCH_CU:%.cu=$(OBJ)/%.cu.o) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+$(BUILD)/bench-chain: $(patsubst %,$(OBJ)/bench/%.cu.o,chain cuda_case cuda_content cuda_print cuda_timing) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
@@ -47,6 +51,9 @@ bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program a
 bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel; compare with a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
+bench-chain: $(if $(NVCC),$(BUILD)/bench-chain) ## Time chains of CUDA kernels on whole images and on strips in the L2 cache, as CSV (BENCH="--chain windows")
+	@$(if $(NVCC),$(BUILD)/bench-chain $(BENCH),echo "bench-chain needs CUDA: $(WITHOUT)" >&2; exit 1)
+
 bench-device: $(if $(NVCC),$(BUILD)/bench-device) ## Time calls on images in device memory; compare with a copy
 	@$(if $(NVCC),$(BUILD)/bench-device $(BENCH),echo "bench-device needs CUDA: $(WITHOUT)" >&2; exit 1)
 
@@ -61,7 +68,7 @@ bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program f
 bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and with several threads; compare with libpng (BENCH="FILE.png...")
 	@$(BUILD)/bench-decode $(BENCH)
 
-.PHONY: bench bench-decode bench-cuda bench-device bench-png-device bench-e2e bench-formats bench-steps
+.PHONY: bench bench-decode bench-cuda bench-chain bench-device bench-png-device bench-e2e bench-formats bench-steps
 
 bench-steps: all $(BUILD)/draw $(BUILD)/timed ## Time several filters in one run, PNG to PNG; compare with each alone, and with vips (BENCH="-j 2")
 	@python3 -B bench/steps.py --build $(BUILD) $(BENCH)
