@@ -432,7 +432,7 @@ typedef struct gf_report {
 typedef struct gf_step_report {
     gf_format in;       /* as the step received the image */
     gf_format out;      /* as it passed the image on or wrote it; all zero: no image */
-    double seconds;     /* of computing, summed over threads; 0: not measured */
+    double seconds;     /* of computing, summed over threads, or on the device; 0: not computed */
     uint64_t out_bytes; /* size of the image and sample files written; 0 for memory */
     /* Samples written with the maximum value (255, 65535), alpha excluded, whether clipped or
      * exact. Counted where integer rows are encoded (PNG, JPEG, BMP, TGA). The count is exact and
@@ -595,8 +595,12 @@ typedef struct gf_file_options {
  *
  * A job is a list of steps that an image passes through. A filter that produces an image passes it
  * on to the next step. A filter that measures passes on the image that it received. A step without
- * a filter is a writer: it writes the image, and passes it on. This version runs one filter,
- * followed by one writer if it produces an image. */
+ * a filter is a writer: it writes the image, and passes it on. All steps run in one pass, with the
+ * bits of jobs of single steps, one after the other.
+ *
+ * The filter "convert", which gf_filter_at does not list, changes the samples from its step on:
+ * `depth`, and `light=decode depth=f32` for linear light, which a writer of integers stores as sRGB
+ * in the type that the image had before. */
 
 /* Where the images of a job are. */
 typedef enum gf_memory {
@@ -611,10 +615,9 @@ typedef enum gf_memory {
 typedef struct gf_step {
     const gf_filter *filter;     /* NULL: a writer */
     const gf_settings *settings; /* of the filter; NULL: its defaults */
-    uint32_t from; /* 0: the image after the step before; GF_FROM_INPUT: that of the job. This
-                    * version accepts 0 only */
+    uint32_t from; /* 0: the image after the step before; GF_FROM_INPUT: that of the job */
     /* Second input of a filter with two: a path for GF_FILES, otherwise one image for each of the
-     * job, of the same format. */
+     * job, of the format of the first one. */
     const char *in_path;
     const gf_pixels *in;
     /* Output of a writer: a path for GF_FILES, otherwise one image for each of the job. A filter

@@ -67,6 +67,7 @@ struct gf_cuda_slot {
     int device; // CUDA device ordinal
     cudaStream_t stream;
     cudaEvent_t events[GF_CUDA_EVENTS]; // of the last strip
+    cudaEvent_t nodes[GF_MAX_NODES];    // the node has been computed; of the last one: COMPUTED
     gf_storage host[GF_CUDA_HOST_BUFFERS];
     gf_storage memory[GF_CUDA_DEVICE_BUFFERS];
 };
@@ -94,6 +95,9 @@ static void cuda_free(gf_cuda *cuda, bool everything) {
         for (gf_storage &host : context.host)
             gf_memory_free(&host);
         for (cudaEvent_t event : context.events)
+            if (event)
+                cudaEventDestroy(event);
+        for (cudaEvent_t event : context.nodes)
             if (event)
                 cudaEventDestroy(event);
         cudaStreamDestroy(context.stream);
@@ -176,6 +180,7 @@ struct gf_cuda_node {
     size_t payload, capacity; // in GF_CUDA_PAYLOAD
     size_t head;              // bytes of the head of a payload; 0: the filter has none
     size_t state, constants;  // in states and constants
+    double seconds;           // of computing, summed over strips
 };
 
 struct gf_cuda_run {
@@ -213,8 +218,9 @@ static void cuda_lay_out(gf_cuda_run *run) {
         const bool written = nodes->written >> (i + 1) & 1;
         node->from = nodes->node[i].from;
         if (gf_node_has_second(&nodes->node[i]))
-            node->second = cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, node->from) *
-                                                                   run->cut.edge[node->from].stride);
+            node->second =
+                cuda_reserve(&sizes[GF_CUDA_EDGES],
+                             cuda_rows(run, node->from) * run->cut.edge[node->from].stride);
         node->edge = cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, i + 1) * edge->stride);
         node->records = cuda_reserve(&sizes[GF_CUDA_EDGES], records);
         node->host_rows = cuda_reserve(&sizes[GF_CUDA_OUT], written ? rows * edge->stride : 0);
@@ -272,6 +278,8 @@ static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, 
     }
     for (cudaEvent_t &event : context->events)
         gf_event_create(&event, cudaEventDefault, queue);
+    for (uint32_t i = 0; i + 1 < run->cut.nodes->count; i++)
+        gf_event_create(&context->nodes[i], cudaEventDefault, queue);
     for (int i = 0; i < GF_CUDA_HOST_BUFFERS; i++)
         gf_memory_grow(&context->host[i], run->sizes[i], GF_MEMORY_HOST, queue);
     for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS; i++)
@@ -377,6 +385,8 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     for (uint32_t i = 0; i < count; i++) {
         const gf_cuda_node *node = &run->nodes[i];
         gf_strip strip = {};
+        if (i > 0)
+            gf_queue_record(&queue, context->nodes[i - 1]);
         if (rows[i + 1].rows == 0)
             continue;
         strip.in[0] = rows[node->from];
@@ -439,6 +449,20 @@ static gf_status cuda_wait_payloads(gf_cuda_run *run, const gf_slot *slot, gf_qu
     return queue->status;
 }
 
+// Add the time of each node in a completed strip.
+static void cuda_time_nodes(gf_cuda_run *run, const gf_cuda_slot *context, gf_queue *queue) {
+    cudaEvent_t from = context->events[GF_CUDA_READY];
+    const uint32_t count = run->cut.nodes->count;
+    for (uint32_t i = 0; i < count; i++) {
+        const cudaEvent_t to =
+            i + 1 < count ? context->nodes[i] : context->events[GF_CUDA_COMPUTED];
+        float ms = 0;
+        gf_queue_call(queue, "cudaEventElapsedTime", cudaEventElapsedTime(&ms, from, to));
+        run->nodes[i].seconds += static_cast<double>(ms) * 1e-3;
+        from = to;
+    }
+}
+
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     static const struct {
         gf_stage stage;
@@ -458,11 +482,14 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     for (const auto &interval : intervals)
         timeline_add(timeline, interval.stage, context->events[interval.from],
                      context->events[interval.to], &queue);
+    cuda_time_nodes(run, context, &queue);
     return queue.status ? queue.status : cuda_wait_payloads(run, slot, &queue);
 }
 
-static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT], double *) {
+static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT], double *nodes) {
     const gf_cuda_run *run = static_cast<const gf_cuda_run *>(state);
+    for (uint32_t i = 0; i < run->cut.nodes->count; i++)
+        nodes[i] += run->nodes[i].seconds;
     for (int stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++) {
         gf_busy all = {0, cuda_used_devices(run)};
         for (uint32_t i = 0; i < all.workers; i++)

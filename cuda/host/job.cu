@@ -388,8 +388,8 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
 
 // ---- runs ---------------------------------------------------------------------------------------
 
-// Return the block of the queue's stream, with at least these sizes; NULL after a failure. The first
-// stream takes the block that job_open has created.
+// Return the block of the queue's stream, with at least these sizes; NULL after a failure. The
+// first stream takes the block that job_open has created.
 static gf_job_block *job_find_block(gf_cuda_job *job, size_t staged, size_t edges,
                                     gf_queue *queue) {
     const uintptr_t key = job_stream_key(queue->stream);
@@ -427,8 +427,7 @@ static gf_status job_workspace(void *state, cudaStream_t stream, size_t size,
     gf_queue queue = gf_queue_on(stream, job->filter->info.name, error);
     const gf_caller_scope scope(job->devices, &queue);
     gf_cuda_check_stream(job->devices, &queue);
-    const gf_job_block *block =
-        queue.status ? nullptr : job_find_block(job, 0, size, &queue);
+    const gf_job_block *block = queue.status ? nullptr : job_find_block(job, 0, size, &queue);
     *memory = block ? block->edges.data : nullptr;
     return queue.status;
 }
