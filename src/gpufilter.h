@@ -659,6 +659,48 @@ typedef struct gf_step_info {
  * each other or with the format. */
 GF_API gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error);
 
+/* Steps of a job that were parsed from text, with their settings and paths. */
+typedef struct gf_pipeline gf_pipeline;
+
+#define GF_PIPELINE_STEPS 32
+
+/* Parse the steps of a job, such as "median radius=2 ! gaussian sigma=1.5 ! write out.png ! hist".
+ *
+ * A step is a word and its options, separated by blanks. `!` as a word of its own, or a newline,
+ * separates steps; empty ones are skipped. '#' before a word begins a comment, up to the end of the
+ * line. Single or double quotes keep blanks and these characters in a word.
+ *
+ *   FILTER          a filter, by its name. "compare" and "dot" are followed by a FILE
+ *   write OUT       a writer; its options are the members of gf_write_options
+ *   depth TYPE      convert the samples to 8 or 16 bits, or f32
+ *   linear          decode sRGB to linear light, f32
+ *   open, close     erode, then dilate; dilate, then erode: two steps with the same options
+ *   input           the next step reads the first image
+ *
+ * Options are written "--sigma 2", "--sigma=2", "-s 2" or "sigma=2"; flags "--strip" or "strip".
+ *
+ * out: path of a writer that is added as the last step; NULL: none. write: options of writers with
+ * options of their own, which replace these; they must be those of the job; NULL: the defaults.
+ * Both must outlive the pipeline. Free it with gf_pipeline_free.
+ *
+ * GF_USAGE: an unknown step or option, an invalid value, a missing or superfluous word, more than
+ * GF_PIPELINE_STEPS steps, two writers with one path, an image that no step reads. error->step is
+ * the step. GF_FAILED: out of memory. */
+GF_API gf_status gf_pipeline_parse(const char *text, const char *out, const gf_write_options *write,
+                                   gf_pipeline **pipeline, gf_error *error);
+/* Parse `count` words in the same way. Quotes and '#' have no meaning in them. They must outlive
+ * the pipeline. */
+GF_API gf_status gf_pipeline_parse_words(const char *const *words, size_t count, const char *out,
+                                         const gf_write_options *write, gf_pipeline **pipeline,
+                                         gf_error *error);
+/* Return the steps, valid as long as the pipeline, and their number. */
+GF_API const gf_step *gf_pipeline_steps(const gf_pipeline *pipeline, uint32_t *count);
+/* Return text that parses to the same steps: each with the options that were given, separated by
+ * " ! ", or by newlines. Release it with free(). Return NULL if out of memory. */
+GF_API char *gf_pipeline_text(const gf_pipeline *pipeline, bool lines);
+/* Free a pipeline. NULL is allowed. */
+GF_API void gf_pipeline_free(gf_pipeline *pipeline);
+
 /* Run a job.
  *
  * Files: all outputs must be different files. They get their final names together, after all of

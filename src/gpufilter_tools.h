@@ -57,6 +57,18 @@ GF_TOOL double gf_round_edge(double x, double width);
 /* Set parameters from one entry of gf_filter_info.cases: "name=value" items and flag names,
  * separated by spaces. Stop at the first failure of gf_settings_set. */
 GF_TOOL gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
+
+enum { GF_WRITE_PARAMS = 6 };
+
+/* Fill in the parameters of an output image. */
+GF_TOOL void gf_write_params(gf_param params[GF_WRITE_PARAMS]);
+/* Set the members whose parameters were given. The texts are those of the settings. */
+GF_TOOL void gf_write_set(const gf_settings *settings, gf_write_options *write);
+
+/* Write "; did you mean --bins or --min?" with the names most similar to a word, or "". */
+GF_TOOL void gf_guess_names(const char *word, size_t length, const char *const *names, size_t count,
+                            const char *prefix, char text[256]);
+
 /* ---- image formats --------------------------------------------------------------------------- */
 
 static inline size_t gf_type_bytes(gf_type type) {

@@ -138,9 +138,9 @@ class gf_report(Structure):
 
 class gf_step_report(Structure):
     _fields_ = [
-        ("in_", gf_format), ("out", gf_format), ("out_bytes", c_uint64), ("clipped", c_uint64),
-        ("counted", c_uint64), ("dropped", c_uint32), ("brightness", c_double),
-        ("advice", c_char * 64), ("file", c_char_p),
+        ("in_", gf_format), ("out", gf_format), ("seconds", c_double), ("out_bytes", c_uint64),
+        ("clipped", c_uint64), ("counted", c_uint64), ("dropped", c_uint32),
+        ("brightness", c_double), ("advice", c_char * 64), ("file", c_char_p),
     ]
 
 

@@ -20,7 +20,7 @@ typedef struct gf_cli_options {
     const char *raw_text, *crop_text, *page; /* arguments of --raw, --crop and --page, or NULL */
     uint32_t threads, rows_per_strip;        /* 0: one thread per core; automatic */
     const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
-    const char *progress, *sync, *color, *depth, *alpha, *nodata, *premultiply, *as;
+    const char *progress, *sync, *color, *alpha, *nodata, *premultiply, *as;
     bool null, recursive, resume, keep_going, fail_fast, log, json, csv, quiet, verbose;
     bool no_progress, help, version;
 } gf_cli_options;

@@ -66,59 +66,6 @@ bool gf_command_has(const gf_command *command, const char *name, size_t length) 
     return find_param(params, gf_command_params(command, params), name, length, 0);
 }
 
-/* ---- similar names --------------------------------------------------------------------------- */
-
-#define MAX_GUESSES 3
-#define MAX_NAME 31 /* length of the longest name */
-
-static size_t guess_min(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-/* Return the number of letters inserted, deleted, replaced, or swapped with the next one. */
-static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
-    size_t d[MAX_NAME + 1][MAX_NAME + 1]; /* of the first i and j letters */
-    for (size_t i = 0; i <= n; i++)
-        for (size_t j = 0; j <= m; j++) {
-            d[i][j] = i + j;
-            if (i > 0 && j > 0)
-                d[i][j] = guess_min(guess_min(d[i - 1][j], d[i][j - 1]) + 1,
-                                    d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = guess_min(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    return d[n][m];
-}
-
-/* Write "; did you mean --bins or --min?" with the names most similar to a word, or "". */
-static void guess_names(const char *word, size_t length, const char *const *names, size_t count,
-                        const char *prefix, char text[256]) {
-    const char *found[MAX_GUESSES];
-    /* Accept about one wrong letter in four; above that, names are unrelated. */
-    size_t found_count = 0, distance = (length + 1) / 4, used = 0;
-    for (size_t i = 0; i < count && length > 0 && length <= MAX_NAME; i++) {
-        /* A prefix matches like the full name. */
-        const size_t size = strlen(names[i]);
-        const size_t from = size > MAX_NAME ? SIZE_MAX
-                            : length >= 2 && strncmp(word, names[i], length) == 0
-                                ? 0
-                                : guess_distance(word, length, names[i], size);
-        if (from < distance)
-            found_count = 0;
-        if (from > distance || found_count == MAX_GUESSES)
-            continue;
-        distance = from;
-        found[found_count++] = names[i];
-    }
-    text[0] = 0;
-    for (size_t i = 0; i < found_count && used < 256; i++)
-        used += (size_t)snprintf(text + used, 256 - used, "%s%s%s%s",
-                                 i == 0                ? "; did you mean "
-                                 : i + 1 < found_count ? ", "
-                                                       : " or ",
-                                 prefix, found[i], i + 1 < found_count ? "" : "?");
-}
-
 /* ---- unknown words --------------------------------------------------------------------------- */
 
 /* Return advice for a common word of other programs, or NULL. line: the word is an option, and
@@ -205,7 +152,7 @@ static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *l
     for (size_t i = 0; i < line->param_count; i++)
         names[i] = line->params[i].name;
     if (is_long && !owner)
-        guess_names(name, length, names, line->param_count, "--", text);
+        gf_guess_names(name, length, names, line->param_count, "--", text);
     if (text[0])
         return gf_set_error(error, GF_USAGE, "--%.*s: unknown option of %s%s", size, name,
                             info->name, text);
@@ -227,7 +174,7 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
         names[count++] = command.info.name;
     for (const gf_help_word *word = gf_help_words; or_word && word->name; word++)
         names[count++] = word->name;
-    guess_names(name, strlen(name), names, count, "", text);
+    gf_guess_names(name, strlen(name), names, count, "", text);
     if (text[0])
         return gf_set_error(error, GF_USAGE, "%s: no such filter or command%s", name, text);
     if (access(name, F_OK) == 0)

@@ -21,12 +21,11 @@ typedef enum gf_feature {
     FEATURE_NAMES = 512,     /* the names of the files in the output directory */
     FEATURE_MAKES = 2048,    /* an output image that is the result */
     FEATURE_OUTPUT = FEATURE_IMAGE | FEATURE_SAMPLES | FEATURE_CHART, /* any output file */
-    FEATURE_BRIEF = 1024 /* not a feature: one of the most used options, which -h lists */
+    FEATURE_BRIEF = 1024, /* not a feature: one of the most used options, which -h lists */
+    FEATURE_WRITE = 4096  /* not a feature: a parameter of gf_write_params */
 } gf_feature;
 
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
-/* In the order of gf_depth. */
-static const char *const depths[] = {"input", "8", "16", "f32", NULL};
 static const char *const sample_types[] = {"input", "u16", "f32", NULL};
 static const char *const nodata_names[] = {"file", "none", NULL};
 static const char *const switches[] = {"off", "on", NULL};
@@ -49,6 +48,12 @@ static const char *const colours[] = {"auto", "always", "never", NULL};
     {                                                                                              \
         FEATURE_##features, list, offsetof(gf_cli_options, field),                                 \
             GF_CHOICE_PARAM(CHOICE, __VA_ARGS__, NULL)                                             \
+    }
+#define WRITE(text)                                                                                \
+    {                                                                                              \
+        FEATURE_IMAGE | FEATURE_WRITE, (gf_name_list)0, 0, {                                       \
+            .name = (text)                                                                         \
+        }                                                                                          \
     }
 #define INT(features, field, ...) OPTION(features, field, GF_NUMBER_PARAM(INT, __VA_ARGS__))
 #define SIZE(features, field, ...) OPTION(features, field, GF_NUMBER_PARAM(SIZE, __VA_ARGS__))
@@ -89,19 +94,12 @@ static const struct gf_common {
          "read 1 to 4 channels of each input, such as 1,2,3; they are data, not alpha"),
     FLAG(ANY, files.strict, "strict", 0,
          "fail for damaged pixels that can be read, such as repaired rows of a fax"),
-    NAMED(IMAGE, files.write.format, GF_NAMES_FORMAT, "format", 0, "FORMAT",
-          "image format of the output; without it, the extension selects the format", NULL),
-    NAMED(IMAGE, files.write.compression, GF_NAMES_COMPRESSION, "compression", 'c', "EFFORT",
-          "PNG compression effort", "fast"),
-    INT(IMAGE, files.write.quality, "quality", 'Q', "N", "JPEG quality; chroma is not subsampled",
-        "95", 1, 100),
-    NAMED(IMAGE, files.write.tiff_compression, GF_NAMES_TIFF_COMPRESSION, "tiff-compression", 0,
-          "NAME", "compression of TIFF outputs", "deflate"),
-    FLAG(IMAGE, files.write.strip, "strip", 0, "omit the metadata of the input from the output"),
-    CHOICE(IMAGE, depth, "depth", 0, "DEPTH",
-           "sample type of the output: bits of integers, or f32; filters that change the image "
-           "also compute in a type larger than that of the input",
-           "input", depths),
+    WRITE("format"),
+    WRITE("compression"),
+    WRITE("quality"),
+    WRITE("tiff-compression"),
+    WRITE("strip"),
+    WRITE("depth"),
     FLAG(MAKES, files.linear, "linear", 0,
          "filter sRGB images in linear light; f32 images are linear already"),
     CHOICE(
@@ -219,8 +217,10 @@ static unsigned options_features(const gf_filter_info *info) {
 }
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
+    gf_param write[GF_WRITE_PARAMS];
     size_t count = 0;
     const char *group = NULL;
+    gf_write_params(write);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (!table[i].param.name)
             group = table[i].param.group;
@@ -228,6 +228,9 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
             continue;
         gf_param *param = &params[count++];
         *param = table[i].param;
+        for (size_t j = 0; table[i].features & FEATURE_WRITE && j < GF_WRITE_PARAMS; j++)
+            if (strcmp(write[j].name, param->name) == 0)
+                *param = write[j];
         param->group = group;
         if (param->type == GF_PARAM_CHOICE && !param->choices)
             param->choices = gf_names(table[i].names);
@@ -262,7 +265,8 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
         const char *name = table[i].param.name;
         if (!name || !gf_settings_given(common, name))
             continue;
-        const char *other = needed_option(info, table[i].features & ~(unsigned)FEATURE_BRIEF);
+        const char *other =
+            needed_option(info, table[i].features & ~(unsigned)(FEATURE_BRIEF | FEATURE_WRITE));
         if (other && !gf_settings_given(common, other) && !gf_settings_given(line->filter, other))
             return gf_set_error(error, GF_USAGE, "--%s: requires --%s", name, other);
     }
@@ -279,7 +283,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const gf_param *param = &table[i].param;
         void *field = (char *)options + table[i].field;
-        if (!param->name)
+        if (!param->name || table[i].features & FEATURE_WRITE)
             continue;
         if (param->type == GF_PARAM_FLAG)
             *(bool *)field = gf_settings_flag(common, param->name);
@@ -295,7 +299,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     if (!gf_settings_given(common, "max-memory"))
         options->files.max_memory = gf_default_memory();
     options->engine.max_memory = options->files.max_memory;
-    options->files.write.depth = (gf_depth)gf_settings_choice(common, "depth");
+    gf_write_set(common, &options->files.write);
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
     options->files.keep_nodata = gf_settings_choice(common, "nodata") == 1;
     options->files.premultiply = gf_settings_choice(common, "premultiply") == 1;

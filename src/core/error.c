@@ -1,4 +1,4 @@
-/* Error messages: formatting, truncation and removal of unprintable bytes. */
+/* Error messages: formatting, truncation, removal of unprintable bytes, and similar names. */
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "gpufilter_tools.h"
 
 size_t gf_printable(const char *text) {
     static const struct {
@@ -62,4 +64,56 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
 void gf_set_memory_error(gf_error *error, const char *name, uint64_t bytes, const char *what) {
     (void)gf_set_error(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name,
                        bytes, what);
+}
+
+/* ---- similar names --------------------------------------------------------------------------- */
+
+#define MAX_GUESSES 3
+#define MAX_NAME 31 /* length of the longest name */
+
+static size_t guess_min(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Return the number of letters inserted, deleted, replaced, or swapped with the next one. */
+static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
+    size_t d[MAX_NAME + 1][MAX_NAME + 1]; /* of the first i and j letters */
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = 0; j <= m; j++) {
+            d[i][j] = i + j;
+            if (i > 0 && j > 0)
+                d[i][j] = guess_min(guess_min(d[i - 1][j], d[i][j - 1]) + 1,
+                                    d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = guess_min(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d[n][m];
+}
+
+void gf_guess_names(const char *word, size_t length, const char *const *names, size_t count,
+                    const char *prefix, char text[256]) {
+    const char *found[MAX_GUESSES];
+    /* Accept about one wrong letter in four; above that, names are unrelated. */
+    size_t found_count = 0, distance = (length + 1) / 4, used = 0;
+    for (size_t i = 0; i < count && length > 0 && length <= MAX_NAME; i++) {
+        /* A prefix matches like the full name. */
+        const size_t size = strlen(names[i]);
+        const size_t from = size > MAX_NAME ? SIZE_MAX
+                            : length >= 2 && strncmp(word, names[i], length) == 0
+                                ? 0
+                                : guess_distance(word, length, names[i], size);
+        if (from < distance)
+            found_count = 0;
+        if (from > distance || found_count == MAX_GUESSES)
+            continue;
+        distance = from;
+        found[found_count++] = names[i];
+    }
+    text[0] = 0;
+    for (size_t i = 0; i < found_count && used < 256; i++)
+        used += (size_t)snprintf(text + used, 256 - used, "%s%s%s%s",
+                                 i == 0                ? "; did you mean "
+                                 : i + 1 < found_count ? ", "
+                                                       : " or ",
+                                 prefix, found[i], i + 1 < found_count ? "" : "?");
 }
