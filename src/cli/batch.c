@@ -13,8 +13,8 @@
 enum { MAX_SHARDS = 1000000, MAX_ENGINES = 8 /* listed in the summary */ };
 
 typedef struct batch_run {
-    const gf_filter *filter;
-    const gf_filter_info *info;
+    const gf_cli_work *work;
+    const gf_filter_info *info; /* of the command */
     const gf_cli_line *line;
     const gf_cli_options *options; /* of the line */
     uint64_t shard, shards;        /* inputs shard, shard + shards, ..., counted from 1 */
@@ -45,6 +45,16 @@ typedef struct batch_run {
 
 /* ---- checks before the run ------------------------------------------------------------------- */
 
+/* Return the job. The items have the paths of its writers. */
+static gf_job batch_job(const batch_run *run, gf_step steps[GF_CLI_MAX_STEPS]) {
+    gf_job job = gf_cli_job_of_work(run->work);
+    memcpy(steps, run->work->steps, sizeof run->work->steps);
+    for (uint32_t i = 0; i < job.step_count; i++)
+        steps[i].out_path = NULL;
+    job.steps = steps;
+    return job;
+}
+
 static gf_status batch_check(batch_run *run, gf_error *error) {
     const gf_cli_options *options = run->options;
     const char *shard = options->shard;
@@ -68,7 +78,7 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
             "--plot: not supported for several inputs; run the filter once per input");
     for (size_t i = 0; i < run->line->operand_count; i++)
         standard += strcmp(run->line->operands[i], "-") == 0;
-    if (standard && run->info->makes_image)
+    if (standard && run->work->writers)
         return gf_set_error(error, GF_USAGE,
                             "--out-dir: standard input has no file name for its output; filter it "
                             "in a separate run");
@@ -81,8 +91,16 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
                             "--out-dir '': must not be empty; . is the current directory");
     /* Run no items: this rejects settings that are invalid for all images or for batches. */
     gf_step steps[GF_CLI_MAX_STEPS];
-    const gf_job job = gf_cli_job_of(run->filter, run->line->filter, steps);
+    const gf_job job = batch_job(run, steps);
     return gf_run_batch(&job, NULL, 0, NULL, error);
+}
+
+/* Return the first output of an input that exists; the last one if none does. */
+static const char *batch_existing(const batch_run *run, const gf_cli_input *input) {
+    size_t i = 0;
+    while (i + 1 < run->work->writers && access(input->out[i], F_OK) != 0)
+        i++;
+    return input->out[i];
 }
 
 /* Count and print the error of an input, with --json also its record. Print a cause that affects
@@ -91,9 +109,10 @@ static void batch_fail_item(batch_run *run, const gf_cli_input *input, gf_error 
     const int cause = error->cause;
     run->progress.failed++;
     if (run->options->json)
-        gf_cli_report_json_failure(stdout, run->info, input->path, input->out, error);
+        gf_cli_report_json_failure(stdout, run->info, input->path,
+                                   input->out ? input->out[run->work->writers - 1] : NULL, error);
     if (cause == EEXIST && !run->begun) {
-        run->first_existing = run->existing++ ? run->first_existing : input->out;
+        run->first_existing = run->existing++ ? run->first_existing : batch_existing(run, input);
         return;
     }
     /* Subdirectories of --out-dir may be writable when --out-dir is not. */
@@ -118,29 +137,29 @@ static gf_status batch_choose_one(batch_run *run, const gf_cli_input *input, gf_
     struct stat info;
     *item = (gf_batch_item){.in = input->path};
     *skip = false;
-    const char *path = input->out;
-    if (!path)
+    if (!input->out)
         return GF_OK;
-    item->out = (const char *const *)&input->out;
-    if (options->files.dry_run) { /* report what a run would find */
-        if (access(input->path, R_OK) != 0)
-            return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", input->path,
-                                strerror(errno));
-        const bool exists = stat(path, &info) == 0;
-        if (exists ? S_ISDIR(info.st_mode) : lstat(path, &info) == 0)
-            return gf_set_error(error, GF_FAILED, "%s: is a %s", path,
+    item->out = (const char *const *)input->out;
+    if (options->files.dry_run && access(input->path, R_OK) != 0)
+        return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", input->path, strerror(errno));
+    /* Report what a run would find. */
+    for (size_t i = 0; options->files.dry_run && i < run->work->writers; i++) {
+        const bool exists = stat(item->out[i], &info) == 0;
+        if (exists ? S_ISDIR(info.st_mode) : lstat(item->out[i], &info) == 0)
+            return gf_set_error(error, GF_FAILED, "%s: is a %s", item->out[i],
                                 exists ? "directory" : "dangling symbolic link");
     }
-    *skip = options->resume && gf_cli_is_finished(input);
+    *skip = options->resume && gf_cli_is_finished(&run->inputs, input);
     if (*skip)
         return GF_OK;
     /* As for a single image, --force also replaces files created while the batch runs. */
     item->replace = options->files.force || (options->resume && input->existing);
     if (input->existing && !item->replace) {
-        gf_set_error(error, GF_FAILED, "%s: already exists", path);
+        gf_set_error(error, GF_FAILED, "%s: already exists", batch_existing(run, input));
         error->cause = EEXIST;
         return GF_FAILED;
     }
+    const char *path = item->out[0]; /* the others are in the same directory */
     return gf_cli_directories_make(&run->directories, path, (size_t)(strrchr(path, '/') - path),
                                    error);
 }
@@ -154,7 +173,7 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
         status = gf_cli_gather(run->info->name, run->line, inputs, error);
     run->progress.failed = inputs->failed;
     if (!status && options->out_dir)
-        status = gf_cli_outputs_name(inputs, error);
+        status = gf_cli_outputs_name(inputs, run->work, error);
     if (!status && options->out_dir && !options->files.dry_run)
         status = gf_cli_directories_make(&run->directories, options->out_dir,
                                          strlen(options->out_dir), error);
@@ -219,12 +238,11 @@ static bool batch_on_progress(void *context, const gf_progress *now) {
 
 static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item, uint32_t rank,
                                  const gf_outcome *made) {
-    return (gf_cli_run){.info = run->info,
-                        .settings = run->line->filter,
+    return (gf_cli_run){.work = run->work,
                         .inputs = &item->in,
+                        .outputs = item->out,
                         .page =
                             run->options->files.page == GF_ALL_PAGES && !item->out ? "all" : NULL,
-                        .output = item->out ? item->out[0] : NULL,
                         .outcome = made,
                         .screen = &run->screen,
                         .batch = true,
@@ -314,7 +332,7 @@ static void batch_count(batch_run *run, const gf_cli_run *one) {
     run->done++;
     run->progress.pixels += (double)report->pixels;
     run->in_bytes += report->in_bytes;
-    run->out_bytes += gf_cli_outputs_of(one->outcome->steps).out_bytes;
+    run->out_bytes += gf_cli_outputs_of(one).out_bytes;
     gf_cli_summary_add(&run->summary, one->inputs[0], one, !run->options->page);
 }
 
@@ -335,7 +353,8 @@ static bool batch_report(void *context, const gf_batch_done *done, uint32_t rank
     if (status)
         batch_name_file(item, done->error, &error);
     /* With --resume, another process may have finished the output since this run started. */
-    const bool finished_elsewhere = status && run->options->resume && gf_cli_is_finished(input);
+    const bool finished_elsewhere =
+        status && run->options->resume && gf_cli_is_finished(&run->inputs, input);
     if (!status)
         status = batch_print(run, &one, text, &error);
     gf_cli_report_failure(item->in, report);
@@ -423,9 +442,9 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
     gf_batch_options options = {.engine = run->options->engine, .done = batch_done, .context = run};
     gf_file_options files = run->options->files;
     gf_step steps[GF_CLI_MAX_STEPS];
-    gf_job job = gf_cli_job_of(run->filter, run->line->filter, steps);
+    gf_job job = batch_job(run, steps);
     job.options = &files;
-    if (run->info->makes_image) {
+    if (run->work->writers) {
         files.force = false; /* gf_batch_item.replace decides per item */
     } else {
         options.in_order = true;
@@ -461,7 +480,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     progress->total = run->files;
     progress->ended = run->skipped + progress->failed;
     if (!run->options->quiet)
-        progress->remedy = run->info->makes_image ? "; --resume continues" : "";
+        progress->remedy = run->work->writers ? "; --resume continues" : "";
     gf_cli_progress_begin(progress, run->info->name, run->options->progress, run->options->quiet,
                           gf_cli_ranks()->count > 1);
     gf_status status = batch_run_items(run, GF_OK, error);
@@ -471,7 +490,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
         run->out_cause = errno;
     if (!status && run->out_cause) {
         char complete[64] = ""; /* outputs that are already committed remain */
-        if (run->info->makes_image)
+        if (run->work->writers)
             snprintf(complete, sizeof complete, "; %" PRIu64 " output%s complete", run->done,
                      run->done == 1 ? " is" : "s are");
         return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s%s",
@@ -482,10 +501,11 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     return !status && progress->failed ? GF_FAILED : status;
 }
 
-gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
+gf_status gf_cli_batch(const gf_cli_work *work, gf_error *error) {
     const gf_cli_peers *peers = gf_cli_ranks();
-    batch_run run = {.filter = filter,
-                     .info = gf_filter_describe(filter),
+    const gf_cli_line *line = work->line;
+    batch_run run = {.work = work,
+                     .info = work->info,
                      .line = line,
                      .options = &line->options,
                      .shard = 1,
@@ -496,8 +516,8 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
     if (first && !status && dry_run) {
-        for (size_t i = 0; i < run.count && run.items[i].out; i++)
-            gf_cli_list_output(run.items[i].out[0]);
+        for (size_t i = 0; i < run.count * work->writers; i++)
+            gf_cli_list_output(run.items[i / work->writers].out[i % work->writers]);
         if (!line->options.quiet)
             fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n",
                     run.count, run.progress.failed, run.skipped + run.inputs.skipped);

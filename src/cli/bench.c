@@ -244,7 +244,7 @@ static void bench_print_json(const gf_bench *bench) {
         const gf_bench_row *row = &item->rows[t];
         printf("%s{\"filter\": \"%s\"", i ? ", " : "", info->name);
         gf_json_string(stdout, "settings", item->text);
-        gf_json_settings(stdout, info, item->effective);
+        gf_json_settings(stdout, "parameters", info, item->effective);
         gf_json_string(stdout, "target", bench->targets[t].name);
         gf_json_string(stdout, "backend", row->report.backend);
         gf_json_string(stdout, "device", row->report.device);

@@ -33,6 +33,7 @@ typedef struct gf_cli_line {
     size_t param_count;
     const char **operands;
     size_t operand_count;
+    char **steps;  /* words after the first "!" of `run`, NULL-terminated; NULL: there is none */
     bool help_all; /* --help was given, not only -h */
     gf_cli_options options;
 } gf_cli_line;
@@ -121,7 +122,22 @@ void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t f
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-enum { GF_CLI_MAX_STEPS = 2 };
+enum { GF_CLI_MAX_STEPS = GF_PIPELINE_STEPS };
+
+/* Work of a command: its steps with their paths. In a batch, the paths of writers are templates of
+ * names. */
+typedef struct gf_cli_work {
+    const gf_filter_info *info; /* of the command */
+    const gf_filter *filter;    /* of the command; NULL: `run` */
+    const gf_cli_line *line;
+    gf_step steps[GF_CLI_MAX_STEPS];
+    uint32_t step_count, writers; /* of them, writers */
+} gf_cli_work;
+
+/* Return the job of this work. The paths of its writers are those of the steps. */
+static inline gf_job gf_cli_job_of_work(const gf_cli_work *work) {
+    return (gf_job){.steps = work->steps, .step_count = work->step_count};
+}
 
 /* Return the job of a filter: its step, and a writer if it produces an image. steps outlive it. */
 static inline gf_job gf_cli_job_of(const gf_filter *filter, const gf_settings *settings,
@@ -145,9 +161,9 @@ typedef struct gf_cli_input {
     uint64_t bytes;  /* file size; 0: unknown */
     struct timespec time; /* last modification; 0: unknown */
     /* Set by gf_cli_outputs_name. NULL: no output. */
-    char *out;     /* path of the output */
-    char *real;    /* its canonical path, without symbolic links */
-    bool existing; /* a regular file with this name existed before the batch */
+    char **out;    /* paths of the outputs, one per writer */
+    char **real;   /* their canonical paths, without symbolic links; in the memory of `out` */
+    bool existing; /* a regular file with one of these names existed before the batch */
 } gf_cli_input;
 
 typedef struct gf_cli_inputs {
@@ -158,6 +174,7 @@ typedef struct gf_cli_inputs {
     uint64_t skipped; /* in directories: files without the extension of an image, and links */
     uint64_t links;   /* those of `skipped` that are symbolic links to directories */
     char extensions[64]; /* some extensions of skipped files: ".tif, .webp" */
+    size_t writers;      /* outputs per input; 0: none */
 } gf_cli_inputs;
 
 /* Return the extension of a base name, with its dot, or "". ".hidden" has none. */
@@ -181,14 +198,14 @@ void gf_cli_inputs_free(gf_cli_inputs *inputs);
 gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
                                uint64_t index, char **name, gf_error *error);
 
-/* Name an output for each input by --out-dir, --name and --format. GF_USAGE if two inputs have the
- * same output, also through symbolic links; if an output would replace the input of another; with
- * --resume, if an output is its own input. */
-gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, gf_error *error);
+/* Name the outputs of each input in --out-dir, by the templates and formats of the writers.
+ * GF_USAGE if two outputs are the same, also through symbolic links; if an output would replace the
+ * input of another; with --resume, if an output is its own input. */
+gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, const gf_cli_work *work, gf_error *error);
 
-/* Return whether the output of an input is newer than it, and not empty, as a power failure may
- * leave it. */
-bool gf_cli_is_finished(const gf_cli_input *input);
+/* Return whether the outputs of an input are newer than it, and not empty, as a power failure may
+ * leave them. */
+bool gf_cli_is_finished(const gf_cli_inputs *inputs, const gf_cli_input *input);
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
@@ -207,15 +224,21 @@ gf_status gf_cli_directories_make(gf_cli_directories *made, const char *path, si
 /* Free the list. remove: also remove the created directories that are empty. */
 void gf_cli_directories_close(gf_cli_directories *made, bool remove);
 
-/* ---- running a filter (filter.c), and on many files (batch.c) -------------------------------- */
+/* ---- running steps (filter.c), of `run` (run.c), and on many files (batch.c) ----------------- */
 
 /* Run a filter command and print its report. Return GF_FAILED without a message if a test such as
  * compare finds a difference; such a filter returns GF_USAGE for all failures, so that its exit
  * code 1 always means a difference. */
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
 
-/* Run a filter on all inputs and print reports and a summary. Return GF_FAILED without a message if
- * some files failed; their errors have been printed. */
-gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
+/* Run the steps of a command on its first operand, and print the report. */
+gf_status gf_cli_run_one(gf_cli_work *work, gf_error *error);
+
+/* Run the steps on all inputs and print reports and a summary. Return GF_FAILED without a message
+ * if some files failed; their errors have been printed. */
+gf_status gf_cli_batch(const gf_cli_work *work, gf_error *error);
+
+/* Return whether a table describes `run`, whose operands are steps. */
+bool gf_cli_has_steps(const gf_filter_info *info);
 
 #endif

@@ -12,8 +12,9 @@ const gf_help_word gf_help_words[] = {
     {0}};
 
 gf_command gf_command_at(size_t index) {
-    static const gf_command *const others[] = {&gf_verify_command, &gf_bench_command,
-                                               &gf_info_command, &gf_devices_command};
+    static const gf_command *const others[] = {&gf_run_command, &gf_verify_command,
+                                               &gf_bench_command, &gf_info_command,
+                                               &gf_devices_command};
     const gf_filter *filter = gf_filter_at(index);
     size_t filters = 0;
     if (filter)
@@ -49,7 +50,7 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
     size_t count = 0;
     for (; count < info->param_count && count < GF_CLI_MAX_PARAMS - GF_CLI_MAX_COMMON; count++)
         params[count] = info->params[count];
-    if (command->filter)
+    if (!command->shared)
         return count + gf_cli_common(info, params + count);
     for (const char *name = command->shared; *name; name += strspn(name, " ")) {
         const size_t length = strcspn(name, " ");
@@ -238,6 +239,10 @@ gf_status gf_cli_parse(char **argv, const gf_filter_info *info, const gf_param *
     gf_status status = GF_OK;
     while (*argv && !status) {
         const char *argument = *argv++;
+        if (strcmp(argument, "!") == 0 && gf_cli_has_steps(info)) {
+            line->steps = argv;
+            break;
+        }
         if (options && strcmp(argument, "--") == 0)
             options = false;
         else if (options && argument[0] == '-' && argument[1])

@@ -7,12 +7,15 @@
 typedef struct gf_command {
     gf_filter_info info;
     const gf_filter *filter; /* NULL: not a filter; the members below are set */
-    const char *shared;      /* names of the shared options that it accepts, separated by spaces */
+    /* Names of the shared options that it accepts, separated by spaces. NULL, also for filters:
+     * those of a command that runs steps on images. */
+    const char *shared;
     /* Run the command. GF_FAILED without a message: the errors have been printed. */
     gf_status (*run)(const gf_cli_line *line, gf_error *error);
 } gf_command;
 
-extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, gf_bench_command;
+extern const gf_command gf_run_command, gf_info_command, gf_devices_command, gf_verify_command,
+    gf_bench_command;
 
 /* Return a filter or, after the filters, another command. info.name is NULL past the end. */
 gf_command gf_command_at(size_t index);

@@ -223,12 +223,12 @@ void gf_cli_help_command(const gf_command *command, bool all) {
         /* Usage, summary, two blank lines and the last line are printed as well. */
         print_params_brief(command, params, count, BRIEF_LINES - (many ? 6 : 5));
         printf("\nRun 'gpufilter %s --help' for %s and examples.\n", info->name,
-               command->filter ? "all options" : "details");
+               command->shared ? "details" : "all options");
         return;
     }
     printf("%s", info->details);
-    if (command->filter) {
-        print_groups(params, count, "Filter options");
+    if (!command->shared) {
+        print_groups(params, count, command->filter ? "Filter options" : "Options");
         printf("\nThe file name - means standard input or standard output.\n");
         if (many)
             printf("In a batch, a failed input does not stop the others; the exit status is 1.\n%s",

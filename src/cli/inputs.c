@@ -300,9 +300,12 @@ gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inp
 
 void gf_cli_inputs_free(gf_cli_inputs *inputs) {
     for (size_t i = 0; i < inputs->count; i++) {
+        for (size_t j = 0; inputs->list[i].out && j < inputs->writers; j++) {
+            free(inputs->list[i].out[j]);
+            free(inputs->list[i].real[j]);
+        }
         free(inputs->list[i].path);
         free(inputs->list[i].out);
-        free(inputs->list[i].real);
     }
     free(inputs->list);
     *inputs = (gf_cli_inputs){0};

@@ -198,8 +198,9 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
     }
 }
 
-void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
-    fputs(", \"parameters\": {", file);
+void gf_json_settings(FILE *file, const char *key, const gf_filter_info *info,
+                      const gf_settings *settings) {
+    fprintf(file, ", \"%s\": {", key);
     for (size_t i = 0; i < info->param_count; i++) {
         fprintf(file, "%s\"%s\": ", i ? ", " : "", info->params[i].name);
         print_setting(file, &info->params[i], settings);
@@ -210,10 +211,11 @@ void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings 
 /* ---- the record of a run --------------------------------------------------------------------- */
 
 /* Print each table as an object with an array per column, or a value per column of a single row. */
-static void print_result(FILE *file, const gf_cli_run *run) {
-    const gf_result *result = run->outcome->results[0];
+static void print_result(FILE *file, const gf_filter_info *info, const gf_result *result) {
     const gf_table *table;
-    if (run->info->is_test)
+    if (!result)
+        return;
+    if (info->is_test)
         fprintf(file, ", \"passed\": %s", gf_result_passed(result) ? "true" : "false");
     fputs(", \"result\": {", file);
     for (size_t t = 0; (table = gf_result_table(result, t)); t++) {
@@ -279,16 +281,52 @@ const struct gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED] = {
     {"other", "other metadata"},
     {"depth", "bits per sample"}};
 
+/* Append the number of clipped samples of an output. */
+static void print_clipped(FILE *file, const gf_step_report *made) {
+    if (made->counted)
+        gf_json_count(file, "clipped", made->clipped);
+    else
+        gf_json_string(file, "clipped", NULL);
+}
+
+/* Append "steps" of `run`: an array of objects with the number, filter, settings and result. */
+static void print_steps(FILE *file, const gf_cli_run *run, const gf_step_info *steps) {
+    const char *const *output = run->outputs;
+    fputs(", \"steps\": [", file);
+    for (uint32_t i = 0; i < run->work->step_count; i++) {
+        const gf_step *step = &run->work->steps[i];
+        const gf_step_report *made = &run->outcome->steps[i];
+        fprintf(file, "%s{\"step\": %" PRIu32, i ? ", " : "", i + 1);
+        gf_json_string(file, "filter", gf_cli_step_name(step));
+        if (step->from == GF_FROM_INPUT)
+            fputs(", \"from\": \"input\"", file);
+        if (step->in_path)
+            gf_json_name(file, "file", step->in_path);
+        if (step->filter) {
+            const gf_filter_info *info = gf_filter_describe(step->filter);
+            gf_json_settings(file, "settings", info, steps[i].effective);
+            print_result(file, info, run->outcome->results[i]);
+        } else {
+            gf_json_name(file, "output", *output++);
+            gf_json_format(file, &made->out);
+            print_clipped(file, made);
+            gf_json_count(file, "bytes_out", made->out_bytes);
+        }
+        putc('}', file);
+    }
+    putc(']', file);
+}
+
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
-    const char *dropped[GF_CLI_DROPPED + 1] = {NULL};
+    const char *dropped[GF_CLI_DROPPED + 1] = {NULL}, *output = gf_cli_run_output(run);
     const gf_report *report = &run->outcome->report;
-    const gf_step_report made = gf_cli_outputs_of(run->outcome->steps);
-    gf_step_info step;
-    const gf_status status =
-        gf_cli_inspect(gf_filter_find(run->info->name), run->settings, &report->in, &step, error);
+    const gf_step_report made = gf_cli_outputs_of(run);
+    const gf_filter_info *info = run->work->info;
+    gf_step_info steps[GF_CLI_MAX_STEPS];
+    const gf_status status = gf_cli_inspect_steps(run, steps, error);
     if (status)
         return status;
-    json_begin(file, run->info, run->inputs, run->output);
+    json_begin(file, info, run->inputs, output);
     gf_json_format(file, &report->in);
     gf_json_string(file, "backend", report->backend);
     gf_json_string(file, "device", report->device);
@@ -300,10 +338,8 @@ gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error)
         fputs(", \"brightness\": ", file);
         print_real(file, GF_VALUE_FLOAT, (double)(float)made.brightness);
     }
-    if (run->output && made.counted)
-        gf_json_count(file, "clipped", made.clipped);
-    else if (run->output)
-        gf_json_string(file, "clipped", NULL);
+    if (output)
+        print_clipped(file, &made);
     if (made.dropped) {
         for (size_t i = 0; i < GF_CLI_DROPPED; i++)
             dropped[i] = gf_cli_dropped_kinds[i].name;
@@ -328,17 +364,21 @@ gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error)
     gf_json_count(file, "bytes_out", made.out_bytes);
     fprintf(file, ", \"seconds\": %.6f", report->total_seconds);
     print_busy(file, report);
-    gf_json_settings(file, run->info, step.effective);
-    gf_settings_free(step.effective);
-    if (run->outcome->results[0])
-        print_result(file, run);
+    if (run->work->filter) {
+        gf_json_settings(file, "parameters", info, steps[0].effective);
+        print_result(file, info, run->outcome->results[0]);
+    } else {
+        print_steps(file, run, steps);
+    }
+    gf_cli_free_steps(steps);
     fputs("}\n", file);
     return GF_OK;
 }
 
-gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]) {
+gf_step_report gf_cli_outputs_of(const gf_cli_run *run) {
+    const gf_step_report *steps = run->outcome->steps;
     gf_step_report all = {.out_bytes = 0};
-    for (int i = 0; i < GF_CLI_MAX_STEPS; i++) {
+    for (uint32_t i = 0; i < run->work->step_count; i++) {
         if (steps[i].out.width)
             all.out = steps[i].out;
         all.out_bytes += steps[i].out_bytes;
@@ -362,4 +402,17 @@ gf_status gf_cli_inspect(const gf_filter *filter, const gf_settings *settings,
     const gf_status status = gf_job_inspect(&job, all, error);
     *info = all[0];
     return status;
+}
+
+gf_status gf_cli_inspect_steps(const gf_cli_run *run, gf_step_info info[GF_CLI_MAX_STEPS],
+                               gf_error *error) {
+    gf_job job = gf_cli_job_of_work(run->work);
+    job.format = run->outcome->report.in;
+    memset(info, 0, GF_CLI_MAX_STEPS * sizeof *info);
+    return gf_job_inspect(&job, info, error);
+}
+
+void gf_cli_free_steps(gf_step_info info[GF_CLI_MAX_STEPS]) {
+    for (int i = 0; i < GF_CLI_MAX_STEPS; i++)
+        gf_settings_free(info[i].effective);
 }

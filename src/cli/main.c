@@ -84,7 +84,7 @@ static gf_status run_command(const gf_command *command, char **argv, gf_error *e
                               info->name, count, info->name);
     if (!status && !shown)
         status = gf_cli_check_common(info, &line, error);
-    if (command->filter)
+    if (!command->shared)
         status = gf_cli_agree(status, error);
     if (info->is_test && status == GF_FAILED)
         status = GF_USAGE;
@@ -99,8 +99,9 @@ static gf_status run_command(const gf_command *command, char **argv, gf_error *e
 
 static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const char *command = argc > 1 ? argv[1] : "help";
-    /* Only filters run on all ranks. */
-    if (!gf_cli_ranks_root() && !gf_filter_find(command))
+    /* Only filters and their chains run on all ranks. */
+    const gf_command one = gf_command_find(command);
+    if (!gf_cli_ranks_root() && (!one.info.name || one.shared))
         return GF_OK;
     if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0 ||
         strcmp(command, "version") == 0) {

@@ -213,7 +213,13 @@ static unsigned options_features(const gf_filter_info *info) {
         features |= FEATURE_MANY | FEATURE_LIST;
     if (info->inputs == 1 && info->makes_image)
         features |= FEATURE_DIRECTORY | FEATURE_NAMES;
+    if (gf_cli_has_steps(info)) /* any of their outputs */
+        features |= FEATURE_IMAGE | FEATURE_SAMPLES | FEATURE_DIRECTORY | FEATURE_NAMES;
     return features;
+}
+
+bool gf_cli_has_steps(const gf_filter_info *info) {
+    return strcmp(info->name, "run") == 0;
 }
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
@@ -240,10 +246,12 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
 
 /* Return the option that enables a feature, or NULL if the filter has the feature in any case. */
 static const char *needed_option(const gf_filter_info *info, gf_feature features) {
-    if (features == FEATURE_IMAGE && !info->makes_image)
-        return own_param(info, GF_PARAM_IMAGE)->name;
-    if (features == FEATURE_SAMPLES)
-        return own_param(info, GF_PARAM_SAMPLES)->name;
+    const gf_param *own = features == FEATURE_SAMPLES ? own_param(info, GF_PARAM_SAMPLES)
+                          : features == FEATURE_IMAGE && !info->makes_image
+                              ? own_param(info, GF_PARAM_IMAGE)
+                              : NULL;
+    if (own)
+        return own->name;
     if (features == FEATURE_NAMES || (features == FEATURE_MANY && info->makes_image))
         return "out-dir";
     return features == FEATURE_LIST ? "files-from" : features == FEATURE_PLOT ? "plot" : NULL;

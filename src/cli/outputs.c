@@ -108,16 +108,20 @@ static char *outputs_real(const char *path) {
     return real;
 }
 
-/* Name the output of one input: OUT-DIR/SUBFOLDERS/NAME, with the subdirectories of the input
- * relative to the directory given as input. */
-static gf_status outputs_name_one(const gf_cli_options *options, gf_cli_input *input,
-                                  uint64_t index, gf_error *error) {
-    const char *directory = options->out_dir, *format = options->files.write.format;
+/* Name an output of an input: OUT-DIR/SUBFOLDERS/NAME, with the subdirectories of the input
+ * relative to the directory given as input. Store the path and its canonical path. */
+static gf_status outputs_name_one(const gf_cli_work *work, const gf_step *writer,
+                                  gf_cli_input *input, uint64_t index, size_t number,
+                                  gf_error *error) {
+    const gf_cli_options *options = &work->line->options;
+    const gf_write_options *write = writer->write ? writer->write : &options->files.write;
+    const char *directory = options->out_dir, *format = write->format;
     const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
+    char **path = &input->out[number], *name;
     struct stat info;
-    char *name;
-    const gf_status status = gf_cli_template_fill(options->name, base, format, index, &name, error);
+    const gf_status status =
+        gf_cli_template_fill(writer->out_path, base, format, index, &name, error);
     if (status)
         return status;
     gf_codec_info known;
@@ -133,79 +137,114 @@ static gf_status outputs_name_one(const gf_cli_options *options, gf_cli_input *i
     size_t length = strlen(directory);
     while (length > 0 && directory[length - 1] == '/') /* also that of "/" */
         length--;
-    if (asprintf(&input->out, "%.*s/%.*s%s", (int)length, directory, (int)(base - kept), kept,
-                 name) < 0)
-        input->out = NULL;
+    if (asprintf(path, "%.*s/%.*s%s", (int)length, directory, (int)(base - kept), kept, name) < 0)
+        *path = NULL;
     free(name);
-    input->real = input->out ? outputs_real(input->out) : NULL;
-    if (!input->real)
+    input->real[number] = *path ? outputs_real(*path) : NULL;
+    if (!input->real[number])
         return outputs_out_of_memory(error);
-    input->existing = stat(input->out, &info) == 0 && S_ISREG(info.st_mode);
+    input->existing |= stat(*path, &info) == 0 && S_ISREG(info.st_mode);
     return GF_OK;
 }
 
-bool gf_cli_is_finished(const gf_cli_input *input) {
-    struct stat info;
-    const struct timespec *made = &info.st_mtim, *changed = &input->time;
-    return stat(input->out, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
-           (made->tv_sec != changed->tv_sec ? made->tv_sec > changed->tv_sec
-                                            : made->tv_nsec > changed->tv_nsec);
+/* Name all outputs of an input. An error about a template of `run` names its step. */
+static gf_status outputs_name_all(const gf_cli_work *work, gf_cli_input *input, uint64_t index,
+                                  gf_error *error) {
+    gf_status status = GF_OK;
+    input->out = calloc(2 * (size_t)work->writers, sizeof *input->out);
+    if (!input->out)
+        return outputs_out_of_memory(error);
+    input->real = input->out + work->writers;
+    for (uint32_t i = 0, number = 0; i < work->step_count && !status; i++) {
+        gf_error cause = {0};
+        char prefix[32] = "";
+        if (work->steps[i].filter)
+            continue;
+        status = outputs_name_one(work, &work->steps[i], input, index, number++, &cause);
+        if (!work->filter)
+            snprintf(prefix, sizeof prefix, "step %" PRIu32 ", write: ", i + 1);
+        if (status)
+            gf_set_error(error, status, "%s%s", prefix, cause.message);
+    }
+    return status;
+}
+
+bool gf_cli_is_finished(const gf_cli_inputs *inputs, const gf_cli_input *input) {
+    const struct timespec *changed = &input->time;
+    bool finished = true;
+    for (size_t i = 0; i < inputs->writers && finished; i++) {
+        struct stat info;
+        const struct timespec *made = &info.st_mtim;
+        finished = stat(input->out[i], &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+                   (made->tv_sec != changed->tv_sec ? made->tv_sec > changed->tv_sec
+                                                    : made->tv_nsec > changed->tv_nsec);
+    }
+    return finished;
 }
 
 /* ---- conflicts ------------------------------------------------------------------------------- */
 
-/* Order by canonical path, then by index. */
+/* An output of an input. */
+typedef struct outputs_entry {
+    const char *path, *real;
+    const gf_cli_input *input;
+} outputs_entry;
+
+/* Order by canonical path, then by index of the input. */
 static int outputs_compare(const void *one, const void *other) {
-    const gf_cli_input *a = *(const gf_cli_input *const *)one;
-    const gf_cli_input *b = *(const gf_cli_input *const *)other;
+    const outputs_entry *a = one, *b = other;
     const int order = strcmp(a->real, b->real);
-    return order ? order : a < b ? -1 : a > b;
+    return order ? order : a->input < b->input ? -1 : a->input > b->input;
 }
 
-static int outputs_compare_name(const void *real, const void *input) {
-    return strcmp(real, (*(const gf_cli_input *const *)input)->real);
+static int outputs_compare_name(const void *real, const void *entry) {
+    return strcmp(real, ((const outputs_entry *)entry)->real);
 }
 
-/* Reject two inputs with the same output. Report the pair whose second input comes first. */
-static gf_status outputs_check_twice(const gf_cli_input *const *sorted, size_t count,
-                                     gf_error *error) {
-    const gf_cli_input *first = NULL, *one = NULL, *other = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (!first || strcmp(first->real, sorted[i]->real) != 0) {
-            first = sorted[i];
-        } else if (!other || sorted[i] < other) {
+/* Reject two equal outputs. Report the pair whose second input comes first. */
+static gf_status outputs_check_twice(const outputs_entry *sorted, size_t count, gf_error *error) {
+    const outputs_entry *first = NULL, *one = NULL, *other = NULL;
+    for (const outputs_entry *at = sorted; at < sorted + count; at++) {
+        if (!first || strcmp(first->real, at->real) != 0) {
+            first = at;
+        } else if (!other || at->input < other->input) {
             one = first;
-            other = sorted[i];
+            other = at;
         }
     }
     if (!other)
         return GF_OK;
+    if (one->input == other->input)
+        return gf_set_error(error, GF_USAGE,
+                            "%s: is written twice for %.300s; use different templates in the "
+                            "writers, such as '{stem}-2{ext}'",
+                            other->path, one->input->path);
     return gf_set_error(error, GF_USAGE,
                         "%s: is the output of both %.300s and %.300s; use a --name with {index}, "
                         "such as '{index}-{stem}{ext}'",
-                        other->out, one->path, other->path);
+                        other->path, one->input->path, other->input->path);
 }
 
 /* Reject an output that replaces the input of another, which might be read before or after that;
  * with --resume also its own input, which each run would filter again. */
-static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
-                                      const gf_cli_input *const *sorted, gf_error *error) {
+static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const outputs_entry *sorted,
+                                      gf_error *error) {
     for (size_t i = 0; i < inputs->count; i++) {
         const char *path = inputs->list[i].path;
         char *real = outputs_real(path);
         if (!real)
             return outputs_out_of_memory(error);
-        const gf_cli_input *const *found =
-            bsearch(real, sorted, inputs->count, sizeof(gf_cli_input *), outputs_compare_name);
+        const outputs_entry *found = bsearch(real, sorted, inputs->count * inputs->writers,
+                                             sizeof *sorted, outputs_compare_name);
         free(real);
-        if (!found || !(*found)->existing)
+        if (!found || !found->input->existing)
             continue;
-        if (*found != &inputs->list[i])
+        if (found->input != &inputs->list[i])
             return gf_set_error(
                 error, GF_USAGE,
                 "%s: is an input that the output of %.300s would replace; use another "
                 "--out-dir or --name",
-                path, (*found)->path);
+                path, found->input->path);
         if (inputs->options->resume)
             return gf_set_error(error, GF_USAGE,
                                 "%s: its output replaces it, which --resume does not support; use "
@@ -215,18 +254,20 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs,
     return GF_OK;
 }
 
-gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, gf_error *error) {
-    const size_t count = inputs->count;
-    const gf_cli_input **sorted = calloc(count + 1, sizeof(gf_cli_input *));
+gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, const gf_cli_work *work, gf_error *error) {
+    const size_t writers = inputs->writers = work->writers, count = inputs->count * writers;
+    outputs_entry *sorted = calloc(count + 1, sizeof *sorted);
     gf_status status = GF_OK;
     if (!sorted)
         return outputs_out_of_memory(error);
-    for (size_t i = 0; i < count && !status; i++) {
-        status = outputs_name_one(inputs->options, &inputs->list[i], i + 1, error);
-        sorted[i] = &inputs->list[i];
+    for (size_t i = 0; i < inputs->count && !status; i++) {
+        gf_cli_input *input = &inputs->list[i];
+        status = outputs_name_all(work, input, i + 1, error);
+        for (size_t j = 0; j < writers && !status; j++)
+            sorted[i * writers + j] = (outputs_entry){input->out[j], input->real[j], input};
     }
     if (!status) {
-        qsort(sorted, count, sizeof(gf_cli_input *), outputs_compare);
+        qsort(sorted, count, sizeof *sorted, outputs_compare);
         status = outputs_check_twice(sorted, count, error);
     }
     /* Without these options, existing files are not replaced. */

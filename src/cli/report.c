@@ -242,44 +242,65 @@ static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
                 table->row_count, table->name, view->step, table->name, table->row_count);
 }
 
-/* Print a heading, the tables, bar charts as wide as the screen, and the text of the result. */
-static void report_text(FILE *file, const gf_cli_run *run) {
-    char format[64];
-    const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
-    gf_format_text(&run->outcome->report.in, format, sizeof format);
-    fprintf(file, "%s%s", run->later ? "\n" : "", screen.colour ? GF_PAINT_STRONG : "");
-    for (uint32_t i = 0; i < run->info->inputs; i++) {
-        fputs(i ? ", " : "", file);
-        gf_cli_print_name(file, run->inputs[i], "standard input");
-    }
-    if (run->page)
-        fprintf(file, ", page %s", run->page);
-    fprintf(file, ": %s, by %s%s\n", format, run->outcome->report.backend,
-            screen.colour ? GF_PAINT_OFF : "");
-    const gf_result *result = run->outcome->results[0];
+/* Print the tables, bar charts as wide as the screen, and the text of the result of a step. */
+static void report_result(FILE *file, const gf_filter_info *info, const gf_result *result,
+                          const gf_cli_screen *screen) {
     const gf_table *table;
     for (size_t t = 0; (table = gf_result_table(result, t)); t++) {
         if (!table->in_text || table->row_count == 0)
             continue;
         const bool bars = table->chart == GF_CHART_BARS && !table->single;
-        const uint64_t rows = table->row_count, max = bars && screen.terminal ? table->brief : 0;
+        const uint64_t rows = table->row_count, max = bars && screen->terminal ? table->brief : 0;
         const uint64_t step = max ? (rows + max - 1) / max : 1;
         const gf_view view = {file, result, t, table, step, (rows + step - 1) / step};
         putc('\n', file);
         if (table->single)
             print_single(&view);
         else if (bars)
-            print_bars(&view, &screen);
+            print_bars(&view, screen);
         else
-            print_columns(&view, screen.width);
+            print_columns(&view, screen->width);
     }
     const char *text = gf_result_text(result);
     if (!*text)
         return;
-    const bool colour = screen.colour && run->info->is_test;
+    const bool colour = screen->colour && info->is_test;
     const char *paint = gf_result_passed(result) ? GF_PAINT_GREEN : GF_PAINT_ERROR;
     fprintf(file, "\n%s%.*s%s\n", colour ? paint : "", (int)strlen(text) - 1, text,
             colour ? GF_PAINT_OFF : "");
+}
+
+/* Return the first step from `i` on that has a result; step_count: none. */
+static uint32_t report_next_result(const gf_cli_run *run, uint32_t i) {
+    while (i < run->work->step_count && !run->outcome->results[i])
+        i++;
+    return i;
+}
+
+/* Print a heading and the results. In `run`, a heading before each one names its step. */
+static void report_text(FILE *file, const gf_cli_run *run) {
+    char format[64];
+    const gf_cli_work *work = run->work;
+    const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
+    const char *strong = screen.colour ? GF_PAINT_STRONG : "";
+    const char *off = screen.colour ? GF_PAINT_OFF : "";
+    gf_format_text(&run->outcome->report.in, format, sizeof format);
+    fprintf(file, "%s%s", run->later ? "\n" : "", strong);
+    for (uint32_t i = 0; i < work->info->inputs; i++) {
+        fputs(i ? ", " : "", file);
+        gf_cli_print_name(file, run->inputs[i], "standard input");
+    }
+    if (run->page)
+        fprintf(file, ", page %s", run->page);
+    fprintf(file, ": %s, by %s%s\n", format, run->outcome->report.backend, off);
+    for (uint32_t i = 0; (i = report_next_result(run, i)) < work->step_count; i++) {
+        const gf_filter_info *info = gf_filter_describe(work->steps[i].filter);
+        gf_format_text(&run->outcome->steps[i].in, format, sizeof format);
+        if (!work->filter)
+            fprintf(file, "\n%sstep %" PRIu32 ", %s: %s%s\n", strong, i + 1, info->name, format,
+                    off);
+        report_result(file, info, run->outcome->results[i], &screen);
+    }
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -304,7 +325,7 @@ static void print_field(FILE *file, const char *gap, const char *text, bool show
 /* Print a header line and the first table as CSV (RFC 4180, lines end with LF). On a terminal,
  * unprintable bytes of a file name become '?'. */
 static void report_csv(FILE *file, const gf_cli_run *run) {
-    const gf_result *result = run->outcome->results[0];
+    const gf_result *result = run->outcome->results[report_next_result(run, 0)];
     const gf_table *table = gf_result_table(result, 0);
     const bool shown = run->screen && run->screen->terminal;
     const char *key = run->batch ? run->inputs[0] : run->page; /* the first column; NULL: none */
@@ -328,7 +349,7 @@ gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options 
         return gf_cli_report_json(file, run, error);
     if (options->csv)
         report_csv(file, run);
-    else if (run->outcome->results[0] && !options->quiet)
+    else if (report_next_result(run, 0) < run->work->step_count && !options->quiet)
         report_text(file, run);
     return GF_OK;
 }
@@ -377,7 +398,7 @@ static void summary_note(gf_cli_summary *summary, gf_cli_note kind, const char *
 void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,
                         bool first_page) {
     const gf_report *report = &run->outcome->report;
-    const gf_step_report made = gf_cli_outputs_of(run->outcome->steps);
+    const gf_step_report made = gf_cli_outputs_of(run);
     char text[512] = "";
     summary->dropped |= made.dropped;
     for (size_t i = 0, used = 0; i < GF_CLI_DROPPED; i++)
@@ -478,43 +499,110 @@ static void report_busy(const gf_report *report) {
     putc('\n', stderr);
 }
 
+void gf_cli_print_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
+    for (const gf_param *param = info->params; param < info->params + info->param_count; param++) {
+        const bool flag = param->type == GF_PARAM_FLAG;
+        const char *text = gf_settings_text(settings, param->name);
+        if (flag ? !gf_settings_flag(settings, param->name) : !text)
+            continue;
+        fprintf(file, " %s%s", param->name, flag ? "" : "=");
+        if (!flag)
+            gf_cli_print_text(file, text);
+    }
+}
+
+/* Print the number, name and file or settings of a step: "  step 1, gaussian: sigma=2". */
+static void report_step(FILE *file, const gf_cli_run *run, uint32_t i, const gf_step_info *info) {
+    const char *const *outputs = run->outputs;
+    for (uint32_t j = 0; j < i; j++)
+        outputs += !run->work->steps[j].filter;
+    const gf_step *step = &run->work->steps[i];
+    const char *path = step->filter ? step->in_path : *outputs;
+    fprintf(file, "  step %" PRIu32 ", %s:", i + 1, gf_cli_step_name(step));
+    if (path) {
+        putc(' ', file);
+        gf_cli_print_name(file, path, step->filter ? "standard input" : "standard output");
+    }
+    if (step->filter)
+        gf_cli_print_settings(file, gf_filter_describe(step->filter), info->effective);
+    if (step->from == GF_FROM_INPUT)
+        fputs(" (reads the input)", file);
+}
+
+gf_status gf_cli_report_plan(const gf_cli_run *run, gf_error *error) {
+    const gf_cli_options *options = &run->work->line->options;
+    const gf_report *report = &run->outcome->report;
+    gf_step_info steps[GF_CLI_MAX_STEPS];
+    char format[64];
+    const gf_status status = gf_cli_inspect_steps(run, steps, error);
+    if (status)
+        return status;
+    gf_cli_print_name(stdout, run->inputs[0], "standard input");
+    gf_format_text(&report->in, format, sizeof format);
+    printf(": %s\n", format);
+    for (uint32_t i = 0; i < run->work->step_count; i++) {
+        const gf_step_info *step = &steps[i];
+        report_step(stdout, run, i, step);
+        gf_format_text(step->out.width ? &step->out : &step->in, format, sizeof format);
+        printf("\n    %s %s", run->work->steps[i].filter && step->out.width ? "to" : "of", format);
+        if (step->before || step->after)
+            printf(", rows above and below: %" PRIu64 ", %" PRIu64, step->before, step->after);
+        if (step->measures_first)
+            printf(", after %s", gf_filter_describe(step->measures_first)->name);
+        if (step->result_bytes)
+            gf_cli_print_bytes(stdout, step->result_bytes, " for its result");
+        putchar('\n');
+    }
+    printf("  backend: %s%s%s%s", options->engine.backend, report->reason[0] ? ", " : "",
+           report->reason[0] ? report->backend : "", report->reason[0] ? ": " : "");
+    printf("%s", report->reason);
+    gf_cli_print_bytes(stdout, options->engine.max_memory, " of memory at most\n");
+    gf_cli_free_steps(steps);
+    return GF_OK;
+}
+
+/* Print the parameters of a filter, or a line per step of `run`, with the values used, derived ones
+ * included: "gain=1.1 axis=x". */
+static void report_steps(const gf_cli_run *run) {
+    gf_step_info steps[GF_CLI_MAX_STEPS];
+    if (gf_cli_inspect_steps(run, steps, NULL))
+        return;
+    if (run->work->filter) {
+        fputs("  parameters:", stderr);
+        gf_cli_print_settings(stderr, run->work->info, steps[0].effective);
+        putc('\n', stderr);
+    }
+    for (uint32_t i = 0; !run->work->filter && i < run->work->step_count; i++) {
+        const double seconds = run->outcome->steps[i].seconds;
+        report_step(stderr, run, i, &steps[i]);
+        if (seconds > 0)
+            fprintf(stderr, ", %.3f s", seconds);
+        putc('\n', stderr);
+    }
+    gf_cli_free_steps(steps);
+}
+
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = &run->outcome->report;
-    const gf_filter_info *info = run->info;
     const gf_format *in = &report->in;
+    const char *output = gf_cli_run_output(run);
     gf_cli_summary summary = {0};
-    gf_step_info step;
     char format[64];
-    gf_cli_print_name(stderr, run->output ? run->output : run->inputs[0],
-                      run->output ? "standard output" : "standard input");
+    gf_cli_print_name(stderr, output ? output : run->inputs[0],
+                      output ? "standard output" : "standard input");
     fprintf(stderr, ": %.3f s, %.0f MP/s by %s (%s)", report->total_seconds,
             (double)report->pixels * 1e-6 / report->total_seconds, report->backend, report->device);
     if (report->processes)
         fprintf(stderr, " on %u ranks", report->processes);
     if (run->ranks > 1)
         fprintf(stderr, " of rank %" PRIu32, run->rank);
-    gf_cli_report_bytes(report->in_bytes, gf_cli_outputs_of(run->outcome->steps).out_bytes);
+    gf_cli_report_bytes(report->in_bytes, gf_cli_outputs_of(run).out_bytes);
     putc('\n', stderr);
     gf_cli_summary_add(&summary, run->inputs[0], run, false);
     gf_cli_report_brightness(&summary, NULL);
     if (!verbose)
         return;
-    /* The parameters with the values used, derived ones included: "gain=1.1 axis=x". */
-    if (!gf_cli_inspect(gf_filter_find(info->name), run->settings, in, &step, NULL)) {
-        fputs("  parameters:", stderr);
-        for (const gf_param *param = info->params; param < info->params + info->param_count;
-             param++) {
-            const bool flag = param->type == GF_PARAM_FLAG;
-            const char *text = gf_settings_text(step.effective, param->name);
-            if (flag ? !gf_settings_flag(step.effective, param->name) : !text)
-                continue;
-            fprintf(stderr, " %s%s", param->name, flag ? "" : "=");
-            if (!flag)
-                gf_cli_print_text(stderr, text);
-        }
-        putc('\n', stderr);
-        gf_settings_free(step.effective);
-    }
+    report_steps(run);
     gf_format_text(in, format, sizeof format);
     fprintf(stderr, "  %s", format);
     if (report->pixels > in->width * in->height)

@@ -17,20 +17,32 @@ gf_cli_screen gf_cli_screen_of(FILE *file);
 
 /* A finished run of a filter. */
 typedef struct gf_cli_run {
-    const gf_filter_info *info;
-    const gf_settings *settings; /* of the filter, as given */
-    const char *const *inputs;   /* info->inputs names */
+    const gf_cli_work *work;
+    const char *const *inputs;   /* names, as many as info->inputs of the command */
+    const char *const *outputs;  /* names of the images written, one per writer */
     const char *page;            /* measured page of --page all: a number or "all"; else NULL */
     bool batch;                  /* one of several files, which are a column of CSV */
     bool later;                  /* a report precedes: CSV needs no header, text a blank line */
-    const char *output;          /* name of the output image; NULL for a filter that measures */
-    const gf_outcome *outcome;   /* GF_CLI_MAX_STEPS steps; result NULL for an image filter */
+    const gf_outcome *outcome;   /* of all steps */
     const gf_cli_screen *screen; /* NULL: properties of the file that receives the report */
     uint32_t rank, ranks;        /* rank that ran it, and number of ranks */
 } gf_cli_run;
 
+/* Return the name of the last image written; NULL: none. */
+static inline const char *gf_cli_run_output(const gf_cli_run *run) {
+    return run->work->writers ? run->outputs[run->work->writers - 1] : NULL;
+}
+/* Return the name of a step: that of its filter, or "write". */
+static inline const char *gf_cli_step_name(const gf_step *step) {
+    return step->filter ? gf_filter_describe(step->filter)->name : "write";
+}
+/* Describe the steps of a run. The caller passes them to gf_cli_free_steps, also after a failure.
+ */
+gf_status gf_cli_inspect_steps(const gf_cli_run *run, gf_step_info info[GF_CLI_MAX_STEPS],
+                               gf_error *error);
+void gf_cli_free_steps(gf_step_info info[GF_CLI_MAX_STEPS]);
 /* Return the outputs of all steps together; the brightness is the largest. */
-gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]);
+gf_step_report gf_cli_outputs_of(const gf_cli_run *run);
 /* Return a cell as a number for bars and plots. */
 double gf_cli_number(gf_value value);
 /* Return the index of the colour channel of a curve in "rgba"; 4: another curve. */
@@ -48,6 +60,10 @@ gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options 
 
 /* Report a failed device and the backend that replaced it, once per process. */
 void gf_cli_report_failure(const char *name, const gf_report *report);
+/* Print " gain=1.1 axis=x": parameters that have a value, but no flags that are not set. */
+void gf_cli_print_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
+/* Print the steps of a run that was checked with --dry-run, on standard output. */
+gf_status gf_cli_report_plan(const gf_cli_run *run, gf_error *error);
 /* Print one line about the run; verbose: also parameters, strips and busy times. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
 /* Print a warning about damage that was read. Print nothing if there is none. */
@@ -106,11 +122,12 @@ void gf_json_name(FILE *file, const char *key, const char *name);
 void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count);
 /* Append "image": {"width": 768, "height": 512, "channels": 3, "type": "u8"}. */
 void gf_json_format(FILE *file, const gf_format *format);
-/* Append "parameters": an object of all parameters of a filter. */
-void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
+/* Append an object of all parameters of a filter. */
+void gf_json_settings(FILE *file, const char *key, const gf_filter_info *info,
+                      const gf_settings *settings);
 
-/* Print the record of a run as one line. Its last member, "result", is the same for every backend.
- * Print nothing on failure. */
+/* Print the record of a run as one line. Its last member, "result" or "steps", is the same for
+ * every backend. Print nothing on failure. */
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
 
 /* Print the record of an input of a batch that failed, with "status" (exit code) and "error". */

@@ -257,7 +257,7 @@ static void put_command(const gf_command *command, const char *date, FILE *page)
         for (const char *word = info->operands; *word; word += strspn(word, " ")) {
             const bool optional = *word == '[';
             const int size = (int)strcspn(word + optional, "]. ");
-            fprintf(page, optional ? ".Op Ar %.*s" : ".Ar %.*s", size, word + optional);
+            fprintf(page, optional ? ".Op Ar \\&%.*s" : ".Ar \\&%.*s", size, word + optional);
             word += strcspn(word, " ");
             fputs(word[-1] != '.' ? "\n" : optional ? " ...\n" : " Ns ...\n", page);
         }
@@ -266,14 +266,14 @@ static void put_command(const gf_command *command, const char *date, FILE *page)
         fprintf(page, ".Nm gpufilter %s\n.Op Ar OPTION ...\n%s.Ar IN Ns ...\n", info->name,
                 info->makes_image ? ".Fl \\-out\\-dir Ar DIR\n" : "");
     fprintf(page, ".Sh DESCRIPTION\n%s", info->details);
-    if (command->filter || strstr(info->operands, "FILE"))
+    if (!command->shared || strstr(info->operands, "FILE"))
         put_files(command, many, page);
     fputs(".Sh OPTIONS\n", page);
-    if (command->filter && own)
+    if (!command->shared && own)
         fprintf(page, ".Ss Options of %s\n", info->name);
     fputs(list, page);
     put_options(params, own, false, page);
-    if (command->filter && own)
+    if (!command->shared && own)
         fprintf(page, ".El\n.Ss Common options\nOther filters accept these options too.\n%s", list);
     put_options(params + own, count - own, false, page);
     fputs(".El\n.Sh EXIT STATUS\n.Bl -tag -width \"128 + n\" -compact\n", page);
@@ -326,7 +326,7 @@ static void put_table(FILE *out) {
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
         gf_param params[GF_CLI_MAX_PARAMS];
         const size_t count = gf_command_params(&command, params);
-        const bool images = command.filter || strstr(command.info.operands, "FILE");
+        const bool images = !command.shared || strstr(command.info.operands, "FILE");
         const bool names = !images && strstr(command.info.operands, "FILTER");
         fprintf(out, "%s|%s||%s||", command.info.name, command.filter ? "filter" : "command",
                 images  ? "images"

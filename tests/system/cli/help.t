@@ -15,6 +15,7 @@ $ gpufilter --help | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; 
 > hist
 > dot
 > compare
+> run
 > verify
 > bench
 > info
@@ -137,5 +138,5 @@ $ gpufilter smooth -h
 > 
 > Run 'gpufilter smooth --help' for all options and examples.
 $ for name in '' $(gpufilter help | awk '/^(Filters|Commands):/ {on = 1; next} /^$/ {on = 0} on {print $1}'); do gpufilter $name -h | awk -v name="$name" 'length($0) > 80 {print name ": " $0} END {if (NR < 10 || NR > 24) print name ": " NR " lines"}'; done
-> : 28 lines
+> : 29 lines
 $ gpufilter smooth -h --help | cmp - <(gpufilter smooth --help); gpufilter help smooth | cmp - <(gpufilter smooth --help)
