@@ -65,6 +65,11 @@ GF_TOOL void gf_write_params(gf_param params[GF_WRITE_PARAMS]);
 /* Set the members whose parameters were given. The texts are those of the settings. */
 GF_TOOL void gf_write_set(const gf_settings *settings, gf_write_options *write);
 
+enum { GF_STEP_NAMES = 64 };
+
+/* Fill in the words that begin a step of a pipeline: the filters come first. Return their number. */
+GF_TOOL size_t gf_step_names(const char *names[GF_STEP_NAMES]);
+
 /* Write "; did you mean --bins or --min?" with the names most similar to a word, or "". */
 GF_TOOL void gf_guess_names(const char *word, size_t length, const char *const *names, size_t count,
                             const char *prefix, char text[256]);

@@ -140,7 +140,7 @@ const gf_command gf_run_command = {
              .examples = "gpufilter run in.png ! median ! write out.png ! hist bins=8\n"
                          "gpufilter run -p 'median radius=2 ! sharpen' scan.png out.png\n"
                          "gpufilter run --dry-run scan.png ! linear ! gaussian ! write out.png\n"
-                         "gpufilter run --pipeline steps.txt --out-dir out -R scans\n",
+                         "gpufilter run --pipeline steps.txt --out-dir out -R photos\n",
              .params = run_params,
              .param_count = sizeof run_params / sizeof run_params[0],
              .inputs = 1},

@@ -317,11 +317,30 @@ static void put_words(const gf_param *param, FILE *out) {
         fputs("all 0", out);
 }
 
-/* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. The line of a name itself has filter,
- * command or word as OPTION, the kind of its operands, and its summary. */
-static void put_table(FILE *out) {
+/* Write the lines of options, all of NAME. */
+static void put_table_options(const char *name, const gf_param *params, size_t count, FILE *out) {
     static const char *const kinds[GF_PARAM_INT_PAIR + 1] = {
         [GF_PARAM_FLAG] = "nothing", [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files"};
+    for (const gf_param *param = params; param < params + count; param++) {
+        const char *metavar = param->metavar ? param->metavar : "";
+        const char *kind = param->choices ? "words" : kinds[param->type];
+        if (param->type == GF_PARAM_TEXT)
+            kind = strcmp(param->name, "device") == 0 ? "words"
+                   : strcmp(metavar, "FILE") == 0     ? "files"
+                   : strcmp(metavar, "DIR") == 0      ? "directories"
+                                                      : NULL;
+        fprintf(out, "%s|--%s|%s%.1s|%s|%s|", name, param->name, param->letter ? "-" : "",
+                &param->letter, kind ? kind : "unknown", metavar);
+        put_words(param, out);
+        fputc('|', out);
+        put_quoted(param->help, out);
+    }
+}
+
+/* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. The line of a name itself has filter,
+ * command, word or step as OPTION, the kind of its operands, and its summary. Names of steps begin
+ * with "!". */
+static void put_table(FILE *out) {
     gf_command command;
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
         gf_param params[GF_CLI_MAX_PARAMS];
@@ -336,20 +355,24 @@ static void put_table(FILE *out) {
             fprintf(out, "%s%s", j ? " " : "", gf_filter_describe(gf_filter_at(j))->name);
         fputc('|', out);
         put_quoted(command.info.summary, out);
-        for (const gf_param *param = params; param < params + count; param++) {
-            const char *metavar = param->metavar ? param->metavar : "";
-            const char *kind = param->choices ? "words" : kinds[param->type];
-            if (param->type == GF_PARAM_TEXT)
-                kind = strcmp(param->name, "device") == 0 ? "words"
-                       : strcmp(metavar, "FILE") == 0     ? "files"
-                       : strcmp(metavar, "DIR") == 0      ? "directories"
-                                                          : NULL;
-            fprintf(out, "%s|--%s|%s%.1s|%s|%s|", command.info.name, param->name,
-                    param->letter ? "-" : "", &param->letter, kind ? kind : "unknown", metavar);
-            put_words(param, out);
-            fputc('|', out);
-            put_quoted(param->help, out);
-        }
+        put_table_options(command.info.name, params, count, out);
+    }
+    const char *names[GF_STEP_NAMES];
+    const size_t count = gf_step_names(names);
+    for (size_t i = 0; i < count; i++) {
+        const gf_filter *filter = gf_filter_find(names[i]);
+        const gf_filter_info *info = filter ? gf_filter_describe(filter) : NULL;
+        const bool writes = strcmp(names[i], "write") == 0;
+        gf_param write[GF_WRITE_PARAMS];
+        char name[64];
+        snprintf(name, sizeof name, "!%s", names[i]);
+        fprintf(out, "%s|step||%s|||", name,
+                writes || (info && info->inputs > 1) ? "images" : "nothing");
+        put_quoted(info ? info->summary : "", out);
+        gf_write_params(write);
+        if (info || writes)
+            put_table_options(name, info ? info->params : write,
+                              info ? info->param_count : GF_WRITE_PARAMS, out);
     }
     for (const gf_help_word *word = gf_help_words; word->name; word++)
         fprintf(out, "%s|word||nothing|||%s\n", word->name, word->summary);

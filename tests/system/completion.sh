@@ -96,6 +96,13 @@ check_answers() { # HOW
     else
         check "$how: options of a command without operands" diff <(offered 'gpufilter devices -') <(offered 'gpufilter devices ')
     fi
+    check "$how: steps" offers 'gpufilter run in.png ! ' "${filters[@]}" write depth linear open close input
+    check "$how: part of a step" offers 'gpufilter run in.png ! median ! gauss' gaussian
+    check "$how: options of a step" offers 'gpufilter run in.png ! median ! median -' --radius -r --edge
+    check "$how: values of a step" offers 'gpufilter run in.png ! median ! write out.png --compression ' \
+        fast balanced small none
+    check "$how: operands of a step" offers 'gpufilter run in.png ! compare ' "${images[@]}" "${directories[@]}"
+    check "$how: operands before steps" offers 'gpufilter run ' "${images[@]}" "${directories[@]}"
     check "$how: nothing for unknown names" offers_nothing 'gpufilter nothing -'
 }
 lists=('enhance' 'enhance,blur' 'enhance,blur,smooth' 'enhance,smooth' 'blur' 'blur,smooth' 'smooth')

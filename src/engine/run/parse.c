@@ -196,15 +196,20 @@ static gf_status parse_add(gf_pipeline *pipeline, const parse_word *kind, const 
     return GF_OK;
 }
 
-static gf_status parse_unknown_step(const char *name, gf_error *error) {
-    const char *names[64];
-    char text[256];
+size_t gf_step_names(const char *names[GF_STEP_NAMES]) {
     size_t count = 0;
-    for (; count < 40 && gf_filter_at(count); count++)
+    for (; count + PARSE_WORDS + 1 < GF_STEP_NAMES && gf_filter_at(count); count++)
         names[count] = gf_filter_at(count)->info.name;
     for (size_t i = 0; i < PARSE_WORDS; i++)
         names[count++] = parse_words[i].name;
     names[count++] = parse_input;
+    return count;
+}
+
+static gf_status parse_unknown_step(const char *name, gf_error *error) {
+    const char *names[GF_STEP_NAMES];
+    char text[256];
+    const size_t count = gf_step_names(names);
     gf_guess_names(name, strlen(name), names, count, "", text);
     return gf_fail(error, GF_USAGE, "no such step%s",
                    text[0] ? text
