@@ -684,8 +684,8 @@ typedef struct gf_pipeline gf_pipeline;
  * Both must outlive the pipeline. Free it with gf_pipeline_free.
  *
  * GF_USAGE: an unknown step or option, an invalid value, a missing or superfluous word, more than
- * GF_PIPELINE_STEPS steps, two writers with one path, an image that no step reads. error->step is
- * the step. GF_FAILED: out of memory. */
+ * GF_PIPELINE_STEPS steps, no filter, two writers with one path. error->step is the step.
+ * GF_FAILED: out of memory. */
 GF_API gf_status gf_pipeline_parse(const char *text, const char *out, const gf_write_options *write,
                                    gf_pipeline **pipeline, gf_error *error);
 /* Parse `count` words in the same way. Quotes and '#' have no meaning in them. They must outlive

@@ -549,7 +549,7 @@ gf_status gf_cli_report_plan(const gf_cli_run *run, gf_error *error) {
             printf(", rows above and below: %" PRIu64 ", %" PRIu64, step->before, step->after);
         if (step->measures_first)
             printf(", after %s", gf_filter_describe(step->measures_first)->name);
-        if (step->result_bytes)
+        if (!step->out.width && step->result_bytes)
             gf_cli_print_bytes(stdout, step->result_bytes, " for its result");
         putchar('\n');
     }

@@ -250,25 +250,18 @@ static gf_status parse_step(gf_pipeline *pipeline, const char *const *words, gf_
     return status;
 }
 
-/* Reject an image that no step reads, and a pipeline without steps. */
+/* Reject a pipeline without a filter, and an input that no step reads. */
 static gf_status parse_check(const gf_pipeline *pipeline, gf_error *error) {
-    if (!pipeline->count || pipeline->from)
-        return gf_fail(error, GF_USAGE, "%s; add a filter, such as median, or write OUT",
-                       pipeline->from ? "input: no step follows" : "pipeline: no steps");
-    for (uint32_t i = 0; i < pipeline->count; i++) {
-        const gf_filter *filter = pipeline->steps[i].filter;
-        const bool last = i + 1 == pipeline->count;
-        if (!filter || !filter->info.makes_image || (!last && !pipeline->steps[i + 1].from))
-            continue;
-        gf_fail(error, GF_USAGE,
-                "step %u, %s: its image is neither written nor measured; add ! write OUT, or a "
-                "step that measures, such as ! hist",
-                i + 1, filter->info.name);
-        if (error)
-            error->step = i + 1;
-        return GF_USAGE;
-    }
-    return GF_OK;
+    uint32_t i = 0;
+    while (i < pipeline->count && !pipeline->steps[i].filter)
+        i++;
+    if (pipeline->from)
+        return gf_fail(error, GF_USAGE, "input: no step follows; add a filter or write OUT");
+    return i < pipeline->count
+               ? GF_OK
+               : gf_fail(error, GF_USAGE,
+                         "pipeline: no filter; add one, such as median, or depth keep to change "
+                         "the file only");
 }
 
 enum { PARSE_MORE = 4 }; /* words for a writer, and a NULL before and after it */

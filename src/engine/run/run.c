@@ -707,6 +707,8 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
         status = run_page(&task, &pages, error);
     if (!status && !dry)
         status = run_complete(&task, &pages, error);
+    else if (!status)
+        gf_made_report_graph(made, chain, task.graph);
     gf_task_end(&task);
     free(pages.written);
     return status;

@@ -25,9 +25,18 @@ $ gpufilter run --json samples/scene.png ! gaussian ! write i.png | grep -o '"co
 > "steps": [{"step": 1, "filter": "gaussian", "settings": {"sigma": [1, 1], "truncate": 4, "edge": "mirror"}}, {"step": 2, "filter": "write", "output": "i.png", "image": {"width": 768, "height": 512, "channels": 3, "type": "u8", "alpha": false}, "clipped": 660, "bytes_out"
 $ gpufilter run --json samples/scene.png ! hist bins=2 | grep -o '"steps": .*'
 > "steps": [{"step": 1, "filter": "hist", "settings": {"bins": 2, "range": [0, 255], "channel": "luma", "per-row": false, "statistics": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1], "from": [0, 128], "to": [127, 255], "luma": [155706, 237510]}, "totals": {"channel": ["luma"], "samples": [393216], "nan": [0]}}}]}
-$ gpufilter run -v samples/scene.png ! gaussian ! write j.png 2>&1 | grep step
+$ gpufilter run -v samples/scene.png ! gaussian ! write j.png 2>&1 | sed -n '/step/s/, [0-9.]* s$//p'
 >   step 1, gaussian: sigma=1 truncate=4 edge=mirror
->   step 2, write: j.png
+$ gpufilter run samples/scene.png ! median ! hist bins=2 ! write n.png ! axis-sum ! input ! compare b.png | grep '^step\|^different'
+> step 2, hist: 768x512 RGB u8
+> step 4, axis-sum: 768x512 RGB u8
+> step 5, compare: 768x512 RGB u8
+> different: 1124151 of 1179648 samples, largest difference 177; first at x 0, y 0, channel r: 132 and 126
+$ gpufilter run --json samples/scene.png ! hist bins=2 ! compare a.png | grep -o '"filter": "[a-z]*"\|"passed": [a-z]*\|"file": "[a-z.]*"'
+> "filter": "hist"
+> "filter": "compare"
+> "file": "a.png"
+> "passed": false
 # A difference is exit code 1.
 $ gpufilter run -q samples/scene.png ! compare samples/scene.png
 $ gpufilter run samples/scene.png ! compare a.png | tail -n 1
@@ -63,7 +72,7 @@ $ gpufilter run samples/scene.png
 ! gpufilter: run: expected steps, as in 'gpufilter run IN ! median ! write OUT'; see 'gpufilter run --help'
 [2]
 $ gpufilter run samples/scene.png !
-! gpufilter: pipeline: no steps; add a filter, such as median, or write OUT
+! gpufilter: pipeline: no filter; add one, such as median, or depth keep to change the file only
 [2]
 $ gpufilter run ! median ! write l.png
 ! gpufilter: run: expected IN, got 0 operands; for several inputs use --out-dir
@@ -72,7 +81,7 @@ $ gpufilter run -p median
 ! gpufilter: run: expected IN [OUT], got 0 operands; for several inputs use --out-dir
 [2]
 $ gpufilter run -p median samples/scene.png
-! gpufilter: step 1, median: its image is neither written nor measured; add ! write OUT, or a step that measures, such as ! hist
+! gpufilter: median: produces an image; add a writer as the next step
 [2]
 $ gpufilter run -p median samples/scene.png l.png m.png
 ! gpufilter: run: expected IN [OUT], got 3 operands; for several inputs use --out-dir
@@ -121,10 +130,29 @@ $ gpufilter run samples/scene.png ! median gaussian ! write l.png
 ! gpufilter: step 1, median: 'gaussian' is superfluous; write options as --NAME VALUE or NAME=VALUE, and ! between steps
 [2]
 $ gpufilter run samples/scene.png ! median
-! gpufilter: step 1, median: its image is neither written nor measured; add ! write OUT, or a step that measures, such as ! hist
+! gpufilter: median: produces an image; add a writer as the next step
 [2]
 $ gpufilter run -p "median ! write 'l.png" samples/scene.png
 ! gpufilter: pipeline: a quote has no end; write it twice
+[2]
+# The plan.
+$ gpufilter run --dry-run samples/scene.png ! linear ! gaussian sigma=2 ! write z.png ! normalize ! hist ! input ! compare a.png
+> samples/scene.png: 768x512 RGB u8
+>   step 1, convert: depth=f32 light=decode alpha=keep
+>     to 768x512 RGB f32
+>   step 2, gaussian: sigma=2 truncate=4 edge=mirror
+>     to 768x512 RGB f32, rows above and below: 8, 8
+>   step 3, write: z.png
+>     of 768x512 RGB u8
+>   step 4, normalize:
+>     to 768x512 RGB f32, after axis-sum
+>   step 5, hist: bins=256 range=0,1 channel=luma
+>     of 768x512 RGB f32, 2.1 kB for its result
+>   step 6, compare: a.png (reads the input)
+>     of 768x512 RGB u8
+>   backend: auto, 4.3 GB of memory at most
+$ gpufilter run samples/scene.png ! write z.png
+! gpufilter: pipeline: no filter; add one, such as median, or depth keep to change the file only
 [2]
 # Batches.
 $ gpufilter run -q --out-dir out -p 'gaussian sigma=2' samples/scene.png && cmp a.png out/scene.png
@@ -160,6 +188,7 @@ $ ls
 > i.png
 > j.png
 > k.png
+> n.png
 > out
 > samples
 > steps.txt
