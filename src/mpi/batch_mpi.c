@@ -330,9 +330,11 @@ static void batch_lead(batch_worker *worker) {
     MPI_Buffer_attach(buffer, buffer_bytes);
     const int cause = pthread_create(&thread, NULL, worker_run, worker);
     if (cause) {
-        worker->status =
-            gf_set_error(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
-                         gf_filter_describe(batch->job->steps[0].filter)->name, strerror(cause));
+        const gf_step *step = batch->job->steps;
+        while (!step->filter)
+            step++;
+        worker->status = gf_set_error(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
+                                      gf_filter_describe(step->filter)->name, strerror(cause));
         leader.stop = leader.members[0].closed = true;
         leader.ended = 1;
     }
@@ -350,31 +352,38 @@ gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, g
     const bool first = gf_mpi_peers()->rank == 0;
     gf_cli_shared_batch all = *batch;
     char *names = NULL;
-    size_t bytes;
+    size_t bytes, writers = 0;
+    for (uint32_t i = 0; i < batch->job->step_count; i++)
+        writers += !batch->job->steps[i].filter;
     status = gf_mpi_agree(status, error);
     gf_mpi_move(GF_MPI_BROADCAST, 0, &all.count, sizeof all.count);
     if (status || !all.count)
         return status;
     if (first) {
-        /* Serialise each item: a byte for `replace`, the input name, and the output name or "". */
+        /* Serialise each item: a byte for `replace`, the input name, and the output names. */
         FILE *file = gf_mpi_need(open_memstream(&names, &bytes));
-        for (const gf_batch_item *item = batch->items; item < batch->items + all.count; item++)
-            fprintf(file, "%c%s%c%s%c", item->replace ? 1 : 0, item->in, 0,
-                    item->out ? item->out[0] : "", 0);
+        for (const gf_batch_item *item = batch->items; item < batch->items + all.count; item++) {
+            fprintf(file, "%c%s%c", item->replace ? 1 : 0, item->in, 0);
+            for (size_t j = 0; j < writers; j++)
+                fprintf(file, "%s%c", item->out[j], 0);
+        }
         const bool written = !ferror(file);
         gf_mpi_need(fclose(file) == 0 && written ? names : NULL);
     }
     names = gf_mpi_share(names, &bytes);
     gf_mpi_move(GF_MPI_BROADCAST, 0, batch->setup, batch->setup_size);
-    const char **outputs = gf_mpi_need(malloc((size_t)all.count * sizeof *outputs));
+    const char **outputs = gf_mpi_need(malloc((size_t)all.count * (writers + 1) * sizeof *outputs));
     gf_batch_item *items = gf_mpi_need(calloc((size_t)all.count, sizeof *items));
     const char *at = names;
     for (uint64_t i = 0; i < all.count; i++) {
         items[i].replace = *at++;
         items[i].in = at;
-        outputs[i] = at + strlen(at) + 1;
-        items[i].out = *outputs[i] ? &outputs[i] : NULL;
-        at = outputs[i] + strlen(outputs[i]) + 1;
+        at += strlen(at) + 1;
+        items[i].out = writers ? &outputs[i * writers] : NULL;
+        for (size_t j = 0; j < writers; j++) {
+            outputs[i * writers + j] = at;
+            at += strlen(at) + 1;
+        }
     }
     all.items = items;
     batch_worker worker = {.batch = &all};

@@ -43,6 +43,12 @@ dry_run() {
     ranks 3 smooth "grey/$(ls grey | head -n 1)" alone.pgm --dry-run >list && [ "$(cat list)" = alone.pgm ] && [ ! -e alone.pgm ]
 }
 
+chains() { # with two outputs per image
+    local steps="median ! write '{stem}-m.pgm' ! gaussian"
+    gpufilter run -q grey/*.pgm -O chains -p "$steps" && ranks 3 run grey/*.pgm -O chains3 -p "$steps" 2>stderr &&
+        same chains3 chains && [ "$(ls chains | wc -l)" = $((2 * $(ls grey | wc -l))) ]
+}
+
 no_backend() {
     ranks 3 smooth grey/*.pgm -O none/at/all --backend cuda --device 77 2>stderr >text
     [ $? -eq 3 ] && [ ! -e none ] && [ ! -s text ] && [ "$(grep -c '^gpufilter: ' stderr)" = 1 ] &&
@@ -138,6 +144,7 @@ check "--verbose names the rank" verbose
 check "standard input" from_input
 check "--fail-fast" fails_fast
 check "a dry run" dry_run
+check "chains" chains
 check "an unavailable backend" no_backend
 if grep -q 'fsanitize' "$build/config" || ! make_no_thread; then
     skip 2 "a rank without threads: a sanitizer is on, or there is no cc"
