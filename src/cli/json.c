@@ -213,7 +213,7 @@ void gf_json_settings(FILE *file, const char *key, const gf_filter_info *info,
 /* Print each table as an object with an array per column, or a value per column of a single row. */
 static void print_result(FILE *file, const gf_filter_info *info, const gf_result *result) {
     const gf_table *table;
-    if (!result)
+    if (!result || info->makes_image)
         return;
     if (info->is_test)
         fprintf(file, ", \"passed\": %s", gf_result_passed(result) ? "true" : "false");

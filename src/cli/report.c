@@ -270,9 +270,11 @@ static void report_result(FILE *file, const gf_filter_info *info, const gf_resul
             colour ? GF_PAINT_OFF : "");
 }
 
-/* Return the first step from `i` on that has a result; step_count: none. */
+/* Return the first step from `i` on that measured; step_count: none. */
 static uint32_t report_next_result(const gf_cli_run *run, uint32_t i) {
-    while (i < run->work->step_count && !run->outcome->results[i])
+    const gf_step *steps = run->work->steps;
+    while (i < run->work->step_count &&
+           (!run->outcome->results[i] || gf_filter_describe(steps[i].filter)->makes_image))
         i++;
     return i;
 }

@@ -138,8 +138,8 @@ const gf_command gf_run_command = {
                  "such as {stem}-2{ext}; --name is that of the last image of --steps and\n"
                  "--pipeline.\n",
              .examples = "gpufilter run in.png ! median ! write out.png ! hist bins=8\n"
-                         "gpufilter run -p 'median radius=2 ! sharpen' scan.png out.png\n"
-                         "gpufilter run --dry-run scan.png ! linear ! gaussian ! write out.png\n"
+                         "gpufilter run -p 'median radius=2 ! sharpen' scan.png sharp.png\n"
+                         "gpufilter run --dry-run scan.png ! linear ! gaussian ! write soft.png\n"
                          "gpufilter run --pipeline steps.txt --out-dir out -R photos\n",
              .params = run_params,
              .param_count = sizeof run_params / sizeof run_params[0],

@@ -22,6 +22,7 @@ make_fixtures() {
         gpufilter smooth -q in.png in.ppm && cp in.ppm p.ppm &&
         truncate -s $((4096 * 3072 * 2 + 512)) scan.dat || return # sparse: zeros that use no disk space
         printf 'median radius=2\nsharpen\n' >steps.txt
+        cp scan.png cells.png
         printf '3 3\n-2 -1 0\n-1 1 1\n0 1 2\n' >emboss.mat
     for i in 1 2 3 4 5 6 7 8 9; do
         draw --photo 80 60 "1$i" "photos/$(echo . summer winter summer/lake | cut -d ' ' -f $((i % 4 + 1)))/$i.png" || return
