@@ -13,6 +13,12 @@ const char *gf_type_name(gf_type type) {
     return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
 }
 
+gf_type gf_depth_type(gf_depth depth, gf_type type) {
+    static const gf_type types[] = {
+        [GF_DEPTH_8] = GF_U8, [GF_DEPTH_16] = GF_U16, [GF_DEPTH_F32] = GF_F32};
+    return depth == GF_DEPTH_INPUT ? type : types[depth];
+}
+
 void gf_format_text(const gf_format *format, char *text, size_t size) {
     static const char *const channels[2][5] = {{"", "grey", "grey+data", "RGB", "RGB+data"},
                                                {"", "", "grey+alpha", "", "RGBA"}};

@@ -60,6 +60,9 @@ static inline gf_rows gf_rows_part(const gf_rows *rows, uint64_t first, uint64_t
     return (gf_rows){gf_row(rows, first), rows->stride, first, count};
 }
 
+/* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
+gf_type gf_depth_type(gf_depth depth, gf_type type);
+
 static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {
     return a->width == b->width && a->height == b->height && a->channels == b->channels &&
            a->type == b->type && a->alpha == b->alpha;

@@ -410,18 +410,12 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
 gf_status gf_sink_next_page(gf_sink **sink, const char *path, const gf_format *format,
                             const gf_metadata *metadata, const gf_file_options *options,
                             uint32_t threads, gf_error *error) {
-    gf_sink *inner = *sink, *next;
-    if (inner->inner) { /* the wrapper converts samples as this page needs it */
-        inner = inner->inner;
-        (*sink)->inner = NULL;
-        (*sink)->ops->close(*sink);
-        *sink = inner;
-    }
+    gf_sink *before = *sink, *next;
     const gf_status status = sink_open(path, format, metadata, options, threads,
-                                       &(sink_part){.before = inner}, &next, error);
+                                       &(sink_part){.before = before}, &next, error);
     if (status)
         return status;
-    inner->ops->close(inner);
+    before->ops->close(before);
     *sink = next;
     return GF_OK;
 }

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/convert.h"
 #include "core/error.h"
 #include "core/image.h"
 #include "core/thread.h"
 #include "io/codec.h"
 #include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/stream/convert.h"
 
 /* Append a name unless it is present or does not fit. */
 static void inspect_add_name(char *names, size_t size, const char *name) {
@@ -54,6 +54,30 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     return GF_OK;
 }
 
+/* Read an image as samples of another type. Samples that grow are read to the end of the memory,
+ * and converted from there: no second block is needed. */
+static gf_status load_pixels(gf_source *source, const char *name, const gf_format *format,
+                             uint64_t max_memory, void **pixels, gf_error *error) {
+    const size_t row = gf_row_bytes(&source->format);
+    const uint64_t height = format->height, size = height * gf_max(row, gf_row_bytes(format));
+    unsigned char *block = gf_alloc_limited(size, max_memory, name, "the image", error);
+    if (!block)
+        return GF_FAILED;
+    unsigned char *rows = block + (size - height * row);
+    gf_status status = source->ops->read(source, rows, row, height, error);
+    if (!status)
+        status = source->ops->finish(source, error);
+    if (status) {
+        free(block);
+        return status;
+    }
+    const gf_conversion how = gf_conversion_of(&source->format, format, false);
+    const uint64_t samples = gf_row_samples(format) * height;
+    source->metadata.remarks.outside = gf_convert_samples(&how, block, rows, samples);
+    *pixels = block;
+    return GF_OK;
+}
+
 gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                        void **pixels, gf_report *report, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
@@ -66,21 +90,43 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
         status = gf_source_open(path, &limits, &source, error);
     if (status)
         return status;
-    const gf_type stored = source->format.type;
-    const gf_type type = gf_depth_type(options ? options->write.depth : GF_DEPTH_INPUT, stored);
-    if (type > stored)
-        status = gf_convert_source(&source, type, false, false, name, error);
     *format = source->format;
-    if (!status)
+    format->type = gf_depth_type(options ? options->write.depth : GF_DEPTH_INPUT, format->type);
+    status = gf_format_check(format, name, error);
+    if (!status && format->type != source->format.type)
+        status = load_pixels(source, name, format, limits.max_memory, pixels, error);
+    else if (!status)
         status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
-    if (!status && type < stored)
-        source->metadata.remarks.outside = gf_convert_pixels(format, *pixels, type);
     if (report)
         *report = (gf_report){.in = *format,
                               .in_bytes = source->bytes,
                               .pages = source->pages,
                               .remarks = source->metadata.remarks};
     source->ops->close(source);
+    return status;
+}
+
+enum { SAVE_BYTES = 1 << 18 }; /* converted rows, at least one, written while in the cache */
+
+/* Write the rows of an image as samples of another type. */
+static gf_status save_pixels(gf_sink *sink, const gf_format *format, const gf_pixels *pixels,
+                             const gf_format *stored, gf_error *error) {
+    const gf_conversion how = gf_conversion_of(format, stored, false);
+    const uint64_t height = format->height, samples = gf_row_samples(format);
+    const size_t row = gf_row_bytes(stored);
+    const uint64_t max = gf_min(height, SAVE_BYTES / row + 1);
+    const unsigned char *from = pixels->data;
+    unsigned char *buffer = malloc((size_t)max * row); /* NOLINT: an image has a sample */
+    if (!buffer)
+        return gf_fail_memory(error, gf_output_name(sink->output), max * row, "converted rows");
+    gf_status status = GF_OK;
+    for (uint64_t y = 0, n; y < height && !status; y += n) {
+        n = gf_min(height - y, max);
+        for (uint64_t i = 0; i < n; i++, from += pixels->stride)
+            gf_convert_samples(&how, buffer + i * row, from, samples);
+        status = sink->ops->write(sink, buffer, row, n, error);
+    }
+    free(buffer);
     return status;
 }
 
@@ -101,9 +147,11 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     stored.type = gf_depth_type(options->write.depth, format->type);
     if ((status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error)))
         return status;
-    if (!(status = gf_convert_sink(&sink, format, &stored, false, false, error)) &&
-        !(status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error)) &&
-        !(status = sink->ops->finish(sink, NULL, error)))
+    if (stored.type == format->type)
+        status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error);
+    else
+        status = save_pixels(sink, format, pixels, &stored, error);
+    if (!status && !(status = sink->ops->finish(sink, NULL, error)))
         status = gf_output_commit(sink->output, error);
     sink->ops->close(sink);
     return status;

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "engine/run/task.h"
-#include "io/stream/convert.h"
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "io/file/output.h"
-#include "io/stream/convert.h"
 
 /* Identity and sizes of a partial result; the first bytes of its serialized form. */
 typedef struct gf_partial_head {

@@ -1,42 +1,34 @@
-/* Conversion of rows between a file and a filter: orientation, parts, sample types, linear light.
- * docs/numerics.md defines every value. Filters and backends receive rows that are already
- * converted, so that all of them produce the same bits. */
+/* Changes of rows between a file and the first filter: orientation, parts, pages, channels, nodata
+ * values. Backends receive rows that are already changed, so that all of them produce the same
+ * bits. */
 #include "io/stream/convert.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/convert.h"
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/file/input.h"
-#include "io/file/output.h"
-
-gf_type gf_depth_type(gf_depth depth, gf_type type) {
-    static const gf_type types[] = {
-        [GF_DEPTH_8] = GF_U8, [GF_DEPTH_16] = GF_U16, [GF_DEPTH_F32] = GF_F32};
-    return depth == GF_DEPTH_INPUT ? type : types[depth];
-}
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
 typedef struct wrapper wrapper;
 
-/* A source that changes the rows of another one. It reads them to the buffer, or to the end of each
- * row of the caller: there, the inner source may write them ahead, with its threads. */
+/* A source that changes the rows of another one. It reads them to the buffer, or to the rows of the
+ * caller: there, the inner source may write them ahead, with its threads. */
 struct wrapper {
     gf_source base;
     gf_source_ops ops;
     gf_source *inner;
     const char *name; /* of the file, for messages */
-    double seconds;   /* spent in converting */
-    /* Convert a row, where it is or to another place. NULL: rows are read where they are needed. */
+    double seconds;   /* spent in changing rows */
+    /* Change a row, where it is or to another place. NULL: rows are read where they are needed. */
     gf_status (*row)(wrapper *wrap, unsigned char *dst, const unsigned char *src, gf_error *error);
-    size_t tail_bytes;     /* from the start of a row to where the inner source writes its row */
     unsigned char *buffer; /* whole rows of the inner source; NULL: none */
     uint64_t rows;         /* in the buffer */
-    size_t skip_bytes;     /* of a row in the buffer, before the part that is converted */
+    size_t skip_bytes;     /* of a row in the buffer, before the part that is changed */
     uint64_t first;        /* row of the inner image */
     uint64_t at;           /* next row: of the inner source, or of a turned image */
 };
@@ -108,8 +100,7 @@ static gf_status wrapper_finish(gf_source *base, gf_error *error) {
 static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
                                   gf_error *error) {
     const wrapper *wrap = (wrapper *)base;
-    return wrap->inner->ops->announce(wrap->inner, (unsigned char *)dst + wrap->tail_bytes, stride,
-                                      rows, error);
+    return wrap->inner->ops->announce(wrap->inner, dst, stride, rows, error);
 }
 
 static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -128,7 +119,7 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     }
     for (uint64_t n; rows != 0 && !status; rows -= n) {
         n = rows < max ? rows : max;
-        unsigned char *in = buffered ? wrap->buffer : out + wrap->tail_bytes;
+        unsigned char *in = buffered ? wrap->buffer : out;
         status = inner->ops->read(inner, in, step, n, error);
         const double start = gf_now();
         for (uint64_t i = 0; i < n && !status; i++, in += step, out += stride, wrap->at++)
@@ -182,49 +173,6 @@ static gf_status wrapper_open_buffer(wrapper *wrap, uint64_t max_memory, gf_erro
     wrap->buffer =
         gf_alloc_limited(wrap->rows * row + WRAPPER_MARGIN, max_memory, wrap->name, "a row", error);
     return wrap->buffer ? GF_OK : GF_FAILED;
-}
-
-/* ---- types ----------------------------------------------------------------------------------- */
-
-typedef struct convert_source {
-    wrapper wrap;
-    gf_conversion how;
-} convert_source;
-
-static gf_status convert_source_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
-                                    gf_error *error) {
-    (void)error;
-    gf_convert_samples(&((convert_source *)wrap)->how, dst, src,
-                       gf_row_samples(&wrap->base.format));
-    return GF_OK;
-}
-
-gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
-                            const char *name, gf_error *error) {
-    const gf_format from = (*source)->format;
-    gf_format format = from;
-    format.type = type;
-    format.alpha = format.alpha && !premultiply;
-    if (type == from.type && format.alpha == from.alpha)
-        return GF_OK;
-    gf_status status = gf_format_check(&format, name, error);
-    convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, source, name, error);
-    if (!convert)
-        return GF_FAILED;
-    convert->how = gf_conversion_of(&from, &format, linear);
-    convert->wrap.row = convert_source_row;
-    convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&from);
-    convert->wrap.base.format = format;
-    convert->wrap.base.codec = NULL;
-    return GF_OK;
-}
-
-/* Each block is written at most where it was read. */
-uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
-    const gf_format from = *format;
-    format->type = type;
-    const gf_conversion how = gf_conversion_of(&from, format, false);
-    return gf_convert_samples(&how, pixels, pixels, gf_row_samples(format) * format->height);
 }
 
 /* ---- orientation ----------------------------------------------------------------------------- */
@@ -741,103 +689,5 @@ gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char
     wrap->wrap.ops.finish = nodata_finish;
     wrap->wrap.row = nodata_row;
     wrap->left_out = left_out;
-    return GF_OK;
-}
-
-/* ---- sinks ----------------------------------------------------------------------------------- */
-
-enum { SINK_BYTES = 1 << 18 }; /* converted rows, at least one, passed on while in the cache */
-
-typedef struct convert_sink {
-    gf_sink base;
-    gf_conversion how;
-    uint64_t samples; /* of a row */
-    bool counts;      /* samples outside 0..1, in the remarks */
-    uint64_t counted; /* bytes of the buffer that count: those of a row longer than SINK_BYTES */
-    uint64_t y, rows; /* next row; rows of the buffer */
-    double seconds;
-    unsigned char buffer[];
-} convert_sink;
-
-static gf_status convert_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
-                               gf_error *error) {
-    convert_sink *sink = (convert_sink *)base;
-    const unsigned char *from = src;
-    const uint64_t samples = sink->samples, row = samples * gf_type_bytes(sink->how.to);
-    gf_status status = GF_OK;
-    for (uint64_t i = 0, n; i < rows && !status; i += n) {
-        n = rows - i < sink->rows ? rows - i : sink->rows;
-        const gf_rows out = {sink->buffer, row, sink->y, n};
-        const double start = gf_now();
-        for (uint64_t k = 0; k < n; k++, from += stride) {
-            const uint64_t outside =
-                gf_convert_samples(&sink->how, sink->buffer + k * row, from, samples);
-            base->remarks.outside += sink->counts ? outside : 0;
-        }
-        if (base->digests)
-            base->digest = gf_digest_rows(base->digest, &out, row);
-        sink->seconds += gf_now() - start;
-        sink->y += n;
-        status = base->inner->ops->write(base->inner, out.data, out.stride, n, error);
-    }
-    return status;
-}
-
-/* Copy the statistics of the inner sink, which has finished with this status. */
-static gf_status convert_end(gf_sink *base, gf_status status) {
-    const gf_sink *inner = base->inner;
-    base->threads = inner->threads;
-    base->busy_seconds = inner->busy_seconds + ((convert_sink *)base)->seconds;
-    base->clipped = inner->clipped;
-    return status;
-}
-
-static gf_status convert_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
-    return convert_end(base, base->inner->ops->finish(base->inner, metadata, error));
-}
-
-static gf_status convert_end_page(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
-    return convert_end(base, base->inner->end_page(base->inner, metadata, error));
-}
-
-static void convert_close(gf_sink *base) {
-    if (base->inner)
-        base->inner->ops->close(base->inner);
-    free(base);
-}
-
-static gf_status convert_shrink(gf_sink *base, gf_error *error) {
-    gf_sink *inner = base->inner;
-    const gf_status status = inner->shrink(inner, error);
-    base->threads = inner->threads;
-    base->memory = inner->memory + ((convert_sink *)base)->counted;
-    return status;
-}
-
-gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
-                          bool linear, bool count, gf_error *error) {
-    static const gf_sink_ops ops = {convert_write, convert_finish, convert_close};
-    gf_sink *inner = *sink;
-    const size_t row = gf_row_bytes(stored);
-    const uint64_t rows = SINK_BYTES / row + 1;
-    if (format->type == stored->type && format->alpha == stored->alpha)
-        return GF_OK;
-    convert_sink *wrap = malloc(sizeof *wrap + (size_t)rows * row);
-    if (!wrap)
-        return gf_fail_memory(error, inner->output ? gf_output_name(inner->output) : "memory",
-                              rows * row, "converted rows");
-    *wrap = (convert_sink){.base = *inner};
-    wrap->base.ops = &ops;
-    wrap->base.converts = true;
-    wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
-    wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
-    wrap->base.inner = inner;
-    wrap->how = gf_conversion_of(format, stored, linear);
-    wrap->samples = gf_row_samples(stored);
-    wrap->counts = count;
-    wrap->rows = rows;
-    wrap->counted = row > SINK_BYTES ? row : 0;
-    wrap->base.memory += wrap->counted;
-    *sink = &wrap->base;
     return GF_OK;
 }

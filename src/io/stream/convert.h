@@ -1,18 +1,13 @@
-/* Sources and sinks that convert the rows of another source or sink. They wrap it: the wrapper is
- * used and closed in its place. A part of an image, a turned and a converted one have no file
- * format (gf_source.codec), from which a device could decode them.
- */
+/* Sources that change the rows of another source. They wrap it: the wrapper is used and closed in
+ * its place. A part of an image and a turned one have no file format (gf_source.codec), from which
+ * a device could decode them. */
 #ifndef GF_CONVERT_H
 #define GF_CONVERT_H
 
-#include "core/convert.h"
 #include "io/limits.h"
 #include "io/stream/stream.h"
 
 /* ---- wrappers (convert.c) -------------------------------------------------------------------- */
-
-/* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
-gf_type gf_depth_type(gf_depth depth, gf_type type);
 
 /* Replace a source by one of the channels and the sample type that the limits select; wrap nothing
  * if these are its own. Required for a source with gf_source.samples. On failure the caller closes
@@ -51,12 +46,6 @@ typedef gf_status gf_open_page(const char *path, const gf_limits *limits, gf_sou
 gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *path,
                           const gf_limits *limits, gf_error *error);
 
-/* Convert the samples of a source to a larger type, or wrap nothing if it has this type. linear:
- * integers become linear light; they are sRGB. premultiply: multiply the colours by alpha, which
- * becomes data; only for f32. On failure the source is unchanged. */
-gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
-                            const char *name, gf_error *error);
-
 /* Count the samples of row y of each image that have the nodata value of an image, and replace them
  * as left_out->use says. */
 void gf_leave_out(gf_left_out *left_out, const gf_format *format, unsigned char *const rows[],
@@ -65,18 +54,6 @@ void gf_leave_out(gf_left_out *left_out, const gf_format *format, unsigned char 
  * the source is unchanged. */
 gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
                            gf_error *error);
-
-/* Convert the samples of contiguous rows in memory to a smaller type, in place. Return the number
- * of f32 samples outside 0..1. */
-uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
-
-/* Convert rows of this format to the type of the image that a sink writes, or wrap nothing if it is
- * the same. linear: f32 is linear light, integers become sRGB. If only `stored` has alpha, the rows
- * are premultiplied f32, and the colours are divided by alpha. count: add up the samples outside
- * 0..1 that are stored as integers, in the remarks; format is f32. On failure the sink is
- * unchanged. */
-gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
-                          bool linear, bool count, gf_error *error);
 
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
 

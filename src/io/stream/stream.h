@@ -116,12 +116,7 @@ struct gf_sink {
      * clipped is complete after finish. */
     bool counts_clipped;
     uint64_t clipped;
-    /* The sink stores other rows than it receives. If digests is set before the first row, digest
-     * is that of the stored rows (gf_digest_rows). */
-    bool converts, digests;
-    uint64_t digest;
     struct gf_output *output;     /* output file; NULL: memory */
-    gf_sink *inner;               /* the sink that receives the rows of this one; NULL: none */
     const struct gf_codec *codec; /* file format; NULL: memory. Set by gf_sink_open, as cost and
                                    * form are */
     gf_metadata_form form;        /* form of the metadata that the file stores */

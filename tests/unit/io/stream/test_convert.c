@@ -1,57 +1,24 @@
-/* Conversion of rows: sample types, in sources and sinks; orientation; parts of images. */
+/* Changes of rows: sample types, in memory and in whole files; orientation; parts of images. */
 #include "io/stream/convert.h"
 
 #include <math.h>
 
+#include "core/convert.h"
 #include "io/meta/metadata.h"
 #include "io_util.h"
 
-/* Image of one row in memory, which the caller frees after the source. */
-static gf_source *row_source(const gf_format *format, const void *row) {
-    gf_source *source = NULL;
-    assert_ok(gf_memory_source(format, row, gf_row_bytes(format), &source, NULL));
-    return source;
-}
-
-/* Convert a row with a source. The caller frees the result. */
-static void *raise_row(gf_format format, const void *row, gf_type type) {
-    gf_source *source = row_source(&format, row);
-    unsigned char *raised;
-    assert_ok(gf_convert_source(&source, type, false, false, "x.png", NULL));
-    assert_int_equal(source->format.type, type);
-    assert_ok(load_source(source, 1, &raised, NULL, NULL));
-    return raised;
-}
-
-/* Convert rows with a sink, in pieces, from a buffer with margins. The caller frees the result. */
-static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint64_t *digest) {
-    const size_t row = gf_row_bytes(&format), stride = row + MARGIN;
-    gf_format stored = format;
-    gf_sink *sink;
-    stored.type = type;
-    const size_t out_row = gf_row_bytes(&stored);
-    unsigned char *rows = test_alloc(stride * format.height),
-                  *out = test_alloc(out_row * format.height);
-    memset(rows, PAINT, stride * format.height);
-    for (uint64_t y = 0; y < format.height; y++)
-        memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
-    assert_ok(gf_memory_sink(&stored, 1, &(gf_out_pixels){out, out_row}, &sink, NULL));
-    assert_ok(gf_convert_sink(&sink, &format, &stored, false, false, NULL));
-    sink->digests = digest != NULL;
-    for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
-        n = format.height - y < n ? format.height - y : n;
-        assert_ok(sink->ops->write(sink, rows + y * stride, stride, n, NULL));
-    }
-    assert_ok(sink->ops->finish(sink, NULL, NULL));
-    if (digest)
-        *digest = sink->digest;
-    sink->ops->close(sink);
-    free(rows);
+/* Convert all samples to another type. The caller frees the result. */
+static void *convert_all(const gf_format *format, const void *pixels, gf_type type) {
+    const gf_format to = {format->width, format->height, format->channels, type, format->alpha};
+    const gf_conversion how = gf_conversion_of(format, &to, false);
+    const uint64_t n = gf_row_samples(format) * format->height;
+    unsigned char *out = test_alloc(n * gf_type_bytes(type));
+    gf_convert_samples(&how, out, pixels, n);
     return out;
 }
 
-static void *lower_row(gf_format format, const void *row, gf_type type) {
-    return lower_rows(format, row, type, NULL);
+static void *convert_row(gf_format format, const void *row, gf_type type) {
+    return convert_all(&format, row, type);
 }
 
 /* ---- every integer value --------------------------------------------------------------------- */
@@ -63,10 +30,11 @@ TEST(raises_every_integer) {
         bytes[i] = (uint8_t)i;
     for (unsigned i = 0; i < 65536; i++)
         words[i] = (uint16_t)i;
-    AUTO(free) uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_U16);
-    AUTO(free) float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_F32);
+    AUTO(free) uint16_t *from_u8 = convert_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_U16);
     AUTO(free)
-    float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_F32);
+    float *f32_from_u8 = convert_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_F32);
+    AUTO(free)
+    float *f32_from_u16 = convert_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_F32);
     for (unsigned i = 0; i < 256; i++) {
         assert_int_equal(from_u8[i], i * 0x101);
         /* Binary64 has over twice the bits of binary32: rounding the quotient twice is the same as
@@ -76,16 +44,18 @@ TEST(raises_every_integer) {
     for (unsigned i = 0; i < 65536; i++)
         assert_true(f32_from_u16[i] == (float)((double)i / 65535));
     /* 8 bits, stored in 16 or as f32, and back: the same value. */
-    uint8_t *back = lower_row((gf_format){256, 1, 1, GF_U16, false}, from_u8, GF_U8);
+    uint8_t *back = convert_row((gf_format){256, 1, 1, GF_U16, false}, from_u8, GF_U8);
     assert_memory_equal(back, bytes, sizeof bytes);
     free(back);
-    back = lower_row((gf_format){256, 1, 1, GF_F32, false}, f32_from_u8, GF_U8);
+    back = convert_row((gf_format){256, 1, 1, GF_F32, false}, f32_from_u8, GF_U8);
     assert_memory_equal(back, bytes, sizeof bytes);
     free(back);
     AUTO(free)
-    uint16_t *words_back = lower_row((gf_format){65536, 1, 1, GF_F32, false}, f32_from_u16, GF_U16);
+    uint16_t *words_back =
+        convert_row((gf_format){65536, 1, 1, GF_F32, false}, f32_from_u16, GF_U16);
     assert_memory_equal(words_back, words, 65536 * sizeof *words);
-    AUTO(free) uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_U8);
+    AUTO(free)
+    uint8_t *lowered = convert_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_U8);
     for (unsigned i = 0; i < 65536; i++) /* no value is farther than 128 from a multiple of 257 */
         assert_true(abs((int)i - 257 * lowered[i]) <= 128);
 }
@@ -129,8 +99,8 @@ TEST(rounds_and_clamps) {
     values[COUNT + 2] = (float)NAN;
     values[COUNT + 3] = -(float)NAN;
     const gf_format format = {COUNT + SPECIAL, 1, 1, GF_F32, false};
-    AUTO(free) uint8_t *u8 = lower_row(format, values, GF_U8);
-    AUTO(free) uint16_t *u16 = lower_row(format, values, GF_U16);
+    AUTO(free) uint8_t *u8 = convert_row(format, values, GF_U8);
+    AUTO(free) uint16_t *u16 = convert_row(format, values, GF_U16);
     for (size_t i = 0; i < COUNT; i++)
         if (u8[i] != cases[i].u8 || u16[i] != cases[i].u16)
             fail_msg("%a: %u and %u, expected %u and %u", (double)values[i], u8[i], u16[i],
@@ -165,94 +135,62 @@ static void *convert_each(const gf_format *format, const void *pixels, gf_type t
     return out;
 }
 
-/* Sizes around the block of the conversion, all channels, strips of several heights. */
+/* Replace the samples of an f32 image by numbers around 0..1. */
+static void random_reals(const gf_format *format, void *pixels, uint32_t *seed) {
+    const uint64_t n = gf_row_samples(format) * format->height;
+    for (uint64_t i = 0; format->type == GF_F32 && i < n; i++)
+        ((float *)pixels)[i] = (float)((double)next_random(seed) / 8000000.0 - 0.5);
+}
+
+/* Sizes around the block of the conversion, all channels, also in place: samples that grow start at
+ * the end of the memory. */
 TEST(converts_rows) {
     static const uint64_t widths[] = {1, 2, 7, 64, 255, 256, 257, 341, 342, 1023, 1024, 1025, 3000};
     uint32_t seed = 1;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (gf_type from = GF_U8; from <= GF_F32; from++)
             for (gf_type to = GF_U8; to <= GF_F32; to++) {
+                if (from == to)
+                    continue;
                 gf_format format = {widths[w], 1 + next_random(&seed) % 9,
                                     1 + next_random(&seed) % 4, from, false};
                 format.alpha = format.channels % 2 == 0;
                 const uint64_t n = gf_row_samples(&format) * format.height;
+                const size_t in_bytes = n * gf_type_bytes(from), bytes = n * gf_type_bytes(to);
+                const size_t start = in_bytes < bytes ? bytes - in_bytes : 0;
                 gf_format stored = format;
-                unsigned char *pixels = random_pixels(&format, (unsigned)w), *got;
-                if (from == GF_F32)
-                    for (uint64_t i = 0; i < n; i++)
-                        ((float *)(void *)pixels)[i] =
-                            (float)((double)next_random(&seed) / 8000000.0 - 0.5);
+                AUTO(free) unsigned char *pixels = random_pixels(&format, (unsigned)w);
+                AUTO(free) unsigned char *block = test_alloc(start + in_bytes);
+                random_reals(&format, pixels, &seed);
                 stored.type = to;
                 AUTO(free) unsigned char *expected = convert_each(&format, pixels, to);
-                if (from < to) {
-                    gf_source *source = row_source(&format, pixels);
-                    assert_ok(gf_convert_source(&source, to, false, false, "x", NULL));
-                    const uint64_t strip = 1 + next_random(&seed) % format.height;
-                    assert_ok(load_source(source, strip, &got, NULL, NULL));
-                    assert_memory_equal(got, expected, n * gf_type_bytes(to));
-                    free(got);
-                }
-                if (from != to) {
-                    uint64_t digest;
-                    const gf_rows rows = {expected, gf_row_bytes(&stored), 0, format.height};
-                    got = lower_rows(format, pixels, to, &digest);
-                    assert_memory_equal(got, expected, n * gf_type_bytes(to));
-                    assert_true(digest == gf_digest_rows(0, &rows, gf_row_bytes(&stored)));
-                    free(got);
-                }
-                free(pixels);
+                AUTO(free) unsigned char *got = convert_all(&format, pixels, to);
+                assert_memory_equal(got, expected, bytes);
+                memcpy(block + start, pixels, in_bytes);
+                const gf_conversion how = gf_conversion_of(&format, &stored, false);
+                gf_convert_samples(&how, block, block + start, n);
+                assert_memory_equal(block, expected, bytes);
             }
 }
 
-/* A type that is already there adds nothing. */
-TEST(keeps_equal_types) {
-    const gf_format format = {2, 1, 1, GF_U16, false};
-    uint16_t row[2] = {1, 2};
-    gf_source *source = row_source(&format, row), *before = source;
-    gf_sink *sink, *sink_before;
-    assert_ok(gf_convert_source(&source, GF_U16, false, false, "x", NULL));
-    assert_ptr_equal(source, before);
-    source->ops->close(source);
-    assert_ok(gf_memory_sink(&format, 1, &(gf_out_pixels){row, sizeof row}, &sink, NULL));
-    sink_before = sink;
-    assert_ok(gf_convert_sink(&sink, &format, &format, false, false, NULL));
-    assert_ptr_equal(sink, sink_before);
-    sink->ops->close(sink);
-}
-
-/* The buffer of a converted row counts as memory of the sink, if it is large. */
-TEST(counts_long_rows) {
-    for (uint64_t width = 1000; width <= 1000000; width *= 1000) {
-        const gf_format format = {width, 3, 1, GF_U16, false}, stored = {width, 3, 1, GF_U8, false};
-        const gf_file_options options = {.force = true};
-        const uint64_t row = width == 1000 ? 0 : width;
-        gf_sink *sink;
-        assert_ok(gf_sink_open(in_directory("o.png"), &stored, NULL, &options, 3, &sink, NULL));
-        const uint64_t before = sink->memory;
-        assert_ok(gf_convert_sink(&sink, &format, &stored, false, false, NULL));
-        assert_int_equal(sink->memory, before + row);
-        assert_ok(sink->shrink(sink, NULL));
-        assert_int_equal(sink->memory, sink->inner->memory + row);
-        sink->ops->close(sink);
-    }
-}
+/* ---- wrappers -------------------------------------------------------------------------------- */
 
 /* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
 TEST(forwards_to_files) {
     const gf_format format = {301, 200, 3, GF_U8, false};
     AUTO(free) unsigned char *pixels = random_pixels(&format, 5), *got;
     const size_t row = gf_row_bytes(&format);
-    AUTO(free) uint16_t *rows = test_alloc(2 * row * 2);
+    AUTO(free) unsigned char *rows = test_alloc(2 * row);
+    AUTO(free) uint8_t *missing = test_alloc(row);
+    gf_left_out left_out = {.images = 1, .end = format.height, .missing = missing};
     gf_metadata metadata = {.count = 0}, read;
     assert_ok(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9));
     gf_source *source = open_source(in_directory("x.ppm"), NULL);
-    assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL));
-    assert_null(source->codec);
+    assert_ok(gf_nodata_source(&source, &left_out, "x.ppm", NULL));
     assert_null(source->ops->announce);
     source->ops->seek(source, 150);
-    assert_ok(source->ops->read(source, rows, 2 * row, 2, NULL));
-    for (size_t i = 0; i < 2 * row; i++)
-        assert_int_equal(rows[i], 257 * pixels[150 * row + i]);
+    assert_ok(source->ops->read(source, rows, row, 2, NULL));
+    assert_memory_equal(rows, pixels + 150 * row, 2 * row);
     assert_ok(source->ops->finish(source, NULL));
     assert_int_equal(source->bytes, format.height * row + strlen("P6\n301 200\n255\n"));
     source->ops->close(source);
@@ -262,12 +200,11 @@ TEST(forwards_to_files) {
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
     assert_ok(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200));
     source = open_source(in_directory("x.png"), NULL);
-    assert_ok(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL));
+    assert_ok(gf_nodata_source(&source, &left_out, "x.png", NULL));
     assert_int_equal(source->metadata.count, 1);
     assert_non_null(source->ops->announce);
     assert_ok(load_source(source, 50, &got, &read, NULL));
-    for (size_t i = 0; i < format.height * row; i++)
-        assert_int_equal(((uint16_t *)(void *)got)[i], 257 * pixels[i]);
+    assert_memory_equal(got, pixels, format.height * row);
     assert_int_equal(read.count, 2);
     assert_string_equal(read.chunks[0].name, "pHYs");
     assert_string_equal(read.chunks[1].name, "tEXt");
@@ -498,46 +435,37 @@ TEST(turns_images) {
 }
 
 /* Threads write rows of a large PNG to memory that was announced, also after the rows above have
- * been converted there. */
-TEST(converts_rows_written_ahead) {
+ * been mirrored there. */
+TEST(mirrors_rows_written_ahead) {
     enum { STRIP = 100, STRIPS = 15, SLOTS = 3 };
     static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8, false};
-    static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
     const size_t row = gf_row_bytes(&format);
     AUTO(free) unsigned char *pixels = random_pixels(&format, 9);
     for (size_t i = 0; i < row * format.height; i++) /* compressible, in all row filters */
         pixels[i] = (unsigned char)(i / 3 % 211 + pixels[i] % 4);
     save_turned(&format, pixels, 2, false);
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
-        AUTO(source) gf_source *source = open_source(in_directory("t.png"), &limits);
-        assert_ok(gf_convert_source(&source, types[t], false, false, "t.png", NULL));
-        assert_true(source->threads > 1);
-        const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
-        AUTO(free)
-        unsigned char *ring = test_alloc(SLOTS * STRIP * stride), *line = test_alloc(row);
-        memset(ring, PAINT, SLOTS * STRIP * stride);
-        for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
-            unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
-            for (; announced < strip + SLOTS && announced < STRIPS; announced++)
-                assert_ok(source->ops->announce(source, ring + announced % SLOTS * STRIP * stride,
-                                                stride, STRIP, NULL));
-            assert_ok(source->ops->read(source, slot, stride, STRIP, NULL));
-            for (size_t y = 0; y < STRIP; y++, slot += stride) {
-                const gf_format one = {format.width, 1, 3, GF_U8, false};
-                const unsigned char *from = pixels + (strip * STRIP + y) * row;
-                for (size_t i = 0; i < row && limits.autorotate; i++)
-                    line[i] = from[row - 3 - i / 3 * 3 + i % 3];
-                unsigned char *expected =
-                    convert_each(&one, limits.autorotate ? line : from, types[t]);
-                assert_memory_equal(slot, expected, out_row);
-                for (size_t i = out_row; i < stride; i++)
-                    assert_int_equal(slot[i], PAINT);
-                free(expected);
-            }
+    const gf_limits limits = {.threads = 4, .autorotate = true};
+    AUTO(source) gf_source *source = open_source(in_directory("t.png"), &limits);
+    assert_true(source->threads > 1);
+    const size_t stride = row + MARGIN;
+    AUTO(free) unsigned char *ring = test_alloc(SLOTS * STRIP * stride), *line = test_alloc(row);
+    memset(ring, PAINT, SLOTS * STRIP * stride);
+    for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
+        unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
+        for (; announced < strip + SLOTS && announced < STRIPS; announced++)
+            assert_ok(source->ops->announce(source, ring + announced % SLOTS * STRIP * stride,
+                                            stride, STRIP, NULL));
+        assert_ok(source->ops->read(source, slot, stride, STRIP, NULL));
+        for (size_t y = 0; y < STRIP; y++, slot += stride) {
+            const unsigned char *from = pixels + (strip * STRIP + y) * row;
+            for (size_t i = 0; i < row; i++)
+                line[i] = from[row - 3 - i / 3 * 3 + i % 3];
+            assert_memory_equal(slot, line, row);
+            for (size_t i = row; i < stride; i++)
+                assert_int_equal(slot[i], PAINT);
         }
-        assert_ok(source->ops->finish(source, NULL));
     }
+    assert_ok(source->ops->finish(source, NULL));
 }
 
 /* The image is turned first: the part is that of the upright image. */
@@ -697,7 +625,7 @@ TEST(loads_with_a_depth) {
             const size_t pixel = 3 * gf_type_bytes(from);
             unsigned char *pixels = random_pixels(&format, depth),
                           *part = test_alloc(650 * 7 * pixel);
-            gf_format read, part_format = format;
+            gf_format read, read_low, part_format = format;
             gf_report report;
             uint64_t outside = 0;
             AUTO(free) void *got;
@@ -711,6 +639,13 @@ TEST(loads_with_a_depth) {
             for (size_t i = 0; from == GF_F32 && type < from && i < 650 * 7 * 3; i++)
                 outside += !(((float *)(void *)part)[i] >= 0 && ((float *)(void *)part)[i] <= 1);
             assert_int_equal(report.remarks.outside, outside);
+            /* Memory that suffices for the decoder, but not for the image. */
+            AUTO(free) void *none;
+            gf_file_options low = options;
+            low.max_memory = 650 * 7 * 3 * gf_type_bytes(from > type ? from : type) - 1;
+            assert_error(gf_load_file(path, &low, &read_low, &none, NULL, &why), GF_FAILED,
+                         "bytes for the image are over the limit");
+            assert_null(none);
             AUTO(free) unsigned char *expected = convert_each(&part_format, part, type);
             part_format.type = type;
             assert_true(gf_format_equal(&read, &part_format));
@@ -720,6 +655,32 @@ TEST(loads_with_a_depth) {
                 assert_memory_equal(got, expected, 7 * gf_row_bytes(&read));
             free(part);
             free(pixels);
+        }
+}
+
+/* Rows with margins, more than are converted at a time. */
+TEST(saves_with_a_depth) {
+    const gf_file_options force = {.force = true};
+    const char *path = in_directory("x.npy");
+    uint32_t seed = 5;
+    for (gf_type from = GF_U8; from <= GF_F32; from++)
+        for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
+            gf_format format = {1001, 300, 1, from, false}, read;
+            const gf_file_options options = {.force = true, .write.depth = depth};
+            const size_t row = gf_row_bytes(&format), stride = row + MARGIN - MARGIN % 4;
+            AUTO(free) unsigned char *pixels = random_pixels(&format, depth);
+            AUTO(free) unsigned char *padded = test_alloc(stride * format.height);
+            AUTO(free) void *got;
+            random_reals(&format, pixels, &seed);
+            for (uint64_t y = 0; y < format.height; y++)
+                memcpy(padded + y * stride, pixels + y * row, row);
+            assert_ok(gf_save_file(path, &format, &(gf_pixels){padded, stride}, &options, &why));
+            assert_ok(gf_load_file(path, &force, &read, &got, NULL, &why));
+            const gf_type type = gf_depth_type(depth, from);
+            AUTO(free) unsigned char *expected = convert_each(&format, pixels, type);
+            format.type = type;
+            assert_true(gf_format_equal(&read, &format));
+            assert_memory_equal(got, expected, format.height * gf_row_bytes(&format));
         }
 }
 
