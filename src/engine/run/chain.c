@@ -259,13 +259,14 @@ static gf_status graph_convert(gf_graph *graph, uint32_t step, graph_image *imag
     return GF_OK;
 }
 
-/* Write an image: convert it to the type that is stored, and mark its edge. */
+/* Write an image: convert it to the type that is stored, and mark its edge. bare: without the
+ * metadata of the input. */
 static gf_status graph_write(gf_graph *graph, uint32_t step, graph_image image, gf_depth depth,
-                             bool drawn, gf_error *error) {
+                             bool bare, gf_error *error) {
     const gf_type type = gf_depth_type(depth, image.type);
     gf_writer *writer = &graph->writer[graph->writers++];
     gf_status status = GF_OK;
-    *writer = (gf_writer){.step = step, .drawn = drawn, .reduced = image.format.type};
+    *writer = (gf_writer){.step = step, .bare = bare, .reduced = image.format.type};
     /* An edge that no node makes, and one in linear light, needs a node before its writer. */
     if (type != image.format.type || image.premultiplied || image.edge == 0)
         status = graph_convert(graph, step, &image, type, image.linear, false, error);
@@ -333,7 +334,8 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
     } else if (made.format.width) {
         made.linear = made.premultiplied = false;
         made.type = made.format.type;
-        status = graph_write(graph, i, made, step->write.depth, true, error);
+        status = graph_write(graph, i, made, step->write.depth, step->filter->info.inputs == 2,
+                             error);
     }
     return status;
 }

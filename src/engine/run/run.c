@@ -48,7 +48,7 @@ void gf_task_end(gf_task *task) {
 
 /* Return the metadata for a writer. */
 static const gf_metadata *task_metadata(const gf_task *task, const gf_writer *writer) {
-    return task->with_metadata && !writer->drawn && !task->chain->step[writer->step].write.strip
+    return task->with_metadata && !writer->bare && !task->chain->step[writer->step].write.strip
                ? &task->inputs.sources[0]->metadata
                : &task->stripped;
 }

@@ -55,7 +55,7 @@ gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status sta
 /* An image that is written. */
 typedef struct gf_writer {
     uint32_t step, edge;
-    bool drawn;       /* by a filter that measures: it has no metadata */
+    bool bare;        /* drawn from two images: it has no metadata */
     gf_format stored; /* of the image file */
     gf_type reduced;  /* sample type before the conversion for this writer */
 } gf_writer;
