@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import threading
-import warnings
 from contextlib import ExitStack, contextmanager, nullcontext
 from ctypes import byref, c_char_p, c_void_p, memmove, pointer
 from dataclasses import dataclass
@@ -19,13 +18,12 @@ import numpy.typing as npt
 
 from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
-from ._library import (ClippingWarning, DamageWarning, Error, Filter, UsageError, bytes_of, check,
-                       error_of, free, lib)
-from ._results import Result, Tables, class_of
+from ._library import Error, UsageError, bytes_of, check, error_of, free, lib
+from ._results import PipelineResult, Result, class_of
 from ._run import (
-    Job, Spec, encode_backend, engine_of, output_of, rows_of, threads_of, warn_clipping,
+    Job, Spec, Work, encode_backend, engine_of, rows_of, threads_of, warn_clipping, warn_remarks,
 )
-from ._settings import FORMATS, Settings, Use, file_options, uses_of
+from ._settings import FORMATS, Use, file_options
 
 Path = Union[str, "os.PathLike[str]"]
 Source = Union[Path, bytes, bytearray, memoryview, BinaryIO]  # a path, or the contents of a file
@@ -61,25 +59,13 @@ def _named(name: str, source: Source) -> Iterator[bytes]:
             yield path.encode()
 
 
-def _warn(remarks: c.gf_remarks, *sources: Any) -> None:
-    """Warn of what the report of files says about their pixels."""
-    name = ", ".join(os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
-                     for source in sources)
-    if remarks.damage:
-        text = "%s: %s" % (name, remarks.damage.decode(errors="replace"))
-        warnings.warn(text, DamageWarning, stacklevel=4)
-    if remarks.outside:
-        text = "%s: depth: %d float32 samples outside 0..1 are clipped" % (name, remarks.outside)
-        warnings.warn(text, ClippingWarning, stacklevel=4)
-
-
 def read_file(path: Source, options: Dict[str, Any], return_alpha: bool) -> Any:
     """Read an image, and whether its last channel is alpha."""
     chosen = file_options(Use.READ, options)
     form, pixels, report = c.gf_format(), c_void_p(), c.gf_report()
     with _named("path", path) as name:
         check(lib.gf_load_file, name, byref(chosen), byref(form), byref(pixels), byref(report))
-    _warn(report.remarks, path)
+    warn_remarks(report.remarks, 3, path)
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:
@@ -116,29 +102,28 @@ def write_file(path: Union[Path, BinaryIO], image: npt.NDArray[Any], alpha: Opti
                 shutil.copyfileobj(file, path)  # type: ignore[arg-type]
     if options["depth"] in ("8", "16") and image.dtype == np.float32:
         inside = np.count_nonzero((image >= 0) & (image <= 1))
-        _warn(c.gf_remarks(outside=image.size - inside), path)
+        warn_remarks(c.gf_remarks(outside=image.size - inside), 3, path)
 
 
-def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values: Dict[str, Any],
+def run_file(work: Work, paths: Tuple[Source, ...], out: Optional[Path], values: Dict[str, Any],
              options: Dict[str, Any], backend: str, threads: Optional[int]) -> Any:
-    """Run a filter on files; the common part of all functions of filters. Return its result."""
-    found = spec.filter
-    settings = Settings(found, values, files=True)
-    draws = any(values[p.keyword] is not None for p in found.params if p.type == c.IMAGE)
-    chosen = file_options(uses_of(found, draws), options)
+    """Run a filter or pipeline on files; the common part of their functions. Return its result."""
+    stored = None if out is None else bytes_of("out", out)
+    job, chosen = work.make_file_job(values, stored, options)
     engine = engine_of(backend, None, threads)
-    job = Job(found, settings, c.FILES)
     job.struct.options = pointer(chosen)
     arguments = ["image"] if len(paths) == 1 else ["a", "b"]
     with ExitStack() as stack:
         opened = [stack.enter_context(_named(*pair)) for pair in zip(arguments, paths)]
-        job.struct.in_path, job.steps[0].in_path = opened[0], opened[1] if opened[1:] else None
-        job.last.out_path = None if out is None else bytes_of("out", out)
+        job.struct.in_path = opened[0]
+        for step, path in zip(job.seconds, opened[1:]):
+            job.steps[step].in_path = path
         check(lib.gf_run, engine.handle, byref(job.struct), byref(job.outcome))
-    report, made = job.outcome.report, output_of(job.reports, found.info.makes_image)
-    _warn(report.remarks, *paths)
-    warn_clipping(found.function, made, made.clipped > 0, 3)
-    return _outcome_of(found.name, job.taken()[0], report, made)
+    warn_remarks(job.outcome.report.remarks, 3, *paths)
+    for writer, maker in job.writers.items():
+        made = job.output(job.reports, writer)
+        warn_clipping(job.names[maker], made, made.clipped > 0, 3)
+    return _outcome_of(work, job, job.outcome)
 
 
 @dataclass(frozen=True)
@@ -155,14 +140,17 @@ class Report:
     clipped: Optional[int]
 
 
-def _outcome_of(name: str, handle: Optional[int], report: c.gf_report, made: c.gf_step_report,
-                borrowed: bool = False) -> Union[Result, Report]:
-    """Return what a filter measured, or the report of a filter that produces an image."""
-    if handle:
-        return class_of(name).make(
-            Tables(handle, borrowed), None, DTYPES[report.in_.type], report.in_.channels)
-    return Report(report.backend.decode(), report.device.decode(), report.total_seconds,
-                  made.clipped if made.counted else None)
+def _outcome_of(work: Work, job: Job, outcome: c.gf_outcome, borrowed: bool = False) -> Any:
+    """Return what the steps measured, and a report for each image."""
+    report, results, images = outcome.report, {}, {}
+    for i, tables in job.take(outcome.results, borrowed).items():
+        form = outcome.steps[i].in_
+        results[i] = class_of(job.names[i]).make(tables[0], None, DTYPES[form.type], form.channels)
+    for i in job.writers:
+        made = outcome.steps[i]
+        images[i] = Report(report.backend.decode(), report.device.decode(), report.total_seconds,
+                           made.clipped if made.counted else None)
+    return work.combine(job, images, results)
 
 
 # ---- batches ------------------------------------------------------------------------------------
@@ -172,28 +160,35 @@ def _outcome_of(name: str, handle: Optional[int], report: c.gf_report, made: c.g
 class Outcome:
     """Outcome of one file of a batch.
 
-    path, out: names of input and output; out is None for a filter that measures.
+    path, out: names of input and output, of a pipeline the last one; out is None without an image.
     error: why the file failed; None if it succeeded.
-    result: what was measured, or the Report of an image; None if the file failed or was skipped.
+    result: what was measured, or the Report of an image, or what Pipeline.files returns; None if
+    the file failed or was skipped.
     skipped: resume is set, and the output is newer than the input.
     """
 
     path: str
     out: Optional[str]
     error: Optional[Error]
-    result: Union[Result, Report, None]
+    result: Union[Result, Report, PipelineResult, List[Result], None]
     skipped: bool = False
+
+
+Item = Tuple[str, List[str]]  # names of an input and of its outputs
+
+
+def _last(outs: List[str]) -> Optional[str]:
+    return outs[-1] if outs else None
 
 
 class _Collector:
     """Receives the outcomes of a batch, from any thread, one at a time."""
 
-    def __init__(self, found: Filter, items: List[Tuple[str, Optional[str]]], bar: Any) -> None:
-        self.name, self.makes_image = found.name, found.info.makes_image
-        self.items, self.bar = items, bar
+    def __init__(self, work: Work, job: Job, items: List[Item], bar: Any) -> None:
+        self.work, self.job, self.items, self.bar = work, job, items, bar
         self.outcomes: Dict[int, Outcome] = {}
         self.failure: Optional[BaseException] = None
-        self.clipping: Optional[c.gf_step_report] = None  # of an image that clips
+        self.clipping: Optional[Tuple[str, c.gf_step_report]] = None  # of an image that clips
         self.stopped = False
 
     def done(self, context: Any, pointer: Any) -> bool:
@@ -203,13 +198,14 @@ class _Collector:
             result = None
             if error is None:
                 outcome = done.outcome.contents
-                made = output_of(outcome.steps, self.makes_image)
-                _warn(outcome.report.remarks, self.items[done.item][0])
-                result = _outcome_of(self.name, outcome.results[0], outcome.report, made, True)
-                if self.clipping is None and made.clipped and made.brightness > 1:
-                    self.clipping = made
-            path, out = self.items[done.item]
-            self.outcomes[done.item] = Outcome(path, out, error, result)
+                warn_remarks(outcome.report.remarks, 3, self.items[done.item][0])
+                result = _outcome_of(self.work, self.job, outcome, True)
+                for writer, maker in self.job.writers.items():
+                    made = self.job.output(outcome.steps, writer)
+                    if self.clipping is None and made.clipped and made.brightness > 1:
+                        self.clipping = self.job.names[maker], made
+            path, outs = self.items[done.item]
+            self.outcomes[done.item] = Outcome(path, _last(outs), error, result)
             if self.bar is not None:
                 self.bar.update(1)
         except BaseException as failure:  # cannot pass through the library
@@ -252,69 +248,71 @@ def _output_name(template: str, path: str, index: int, format: Optional[str]) ->
     return made
 
 
-def _is_newer(out: Optional[str], path: str) -> bool:
-    """Return whether an output exists, is not empty, and is newer than its input."""
+def _is_newer(path: str, outs: List[str]) -> bool:
+    """Return whether all outputs exist, are not empty, and are newer than their input."""
     try:
-        made = os.stat(out) if out is not None else None
-        return made is not None and made.st_size > 0 and (
-            made.st_mtime_ns > os.stat(path).st_mtime_ns)
+        then, made = os.stat(path).st_mtime_ns, [os.stat(out) for out in outs]
+        return bool(made) and all(out.st_size > 0 and out.st_mtime_ns > then for out in made)
     except OSError:
         return False
 
 
-def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
+def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: Union[str, Work],
               settings: Dict[str, Any], options: Dict[str, Any], backend: str,
               threads: Optional[int], progress: bool, name: str, resume: bool) -> List[Outcome]:
-    """Run a filter with one input on many files, in parallel."""
+    """Run a filter with one input, or a pipeline, on many files, in parallel."""
     found = next((f for f in c.FILTERS.values() if filter in (f.function, f.name)), None)
-    if found is None or found.info.inputs != 1:
+    work = Spec(found.name) if found and found.info.inputs == 1 else filter
+    if not isinstance(work, Work):
         raise UsageError("'%s' is not a filter with one input" % filter)
-    if found.info.makes_image == (out_dir is None):
+    what = str(filter)
+    job, chosen = work.make_file_job(settings, None if out_dir is None else os.fsencode(name),
+                                     options)
+    if bool(job.writers) == (out_dir is None):
         raise UsageError("out_dir: %s" % (
-            "%s needs a directory" % filter if out_dir is None else
-            "%s produces no image" % filter))
+            "%s needs a directory" % what if out_dir is None else "%s produces no image" % what))
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise UsageError("paths: expected a list of paths, got one path")
-    values = Settings(found, settings, files=True)
-    chosen = file_options(uses_of(found, draws=False), options)
     inputs = [os.fsdecode(bytes_of("paths", path)) for path in paths]
-    items: List[Tuple[str, Optional[str]]] = [(path, None) for path in inputs]
+    items: List[Item] = [(path, []) for path in inputs]
     if out_dir is not None:
         directory = os.fsdecode(bytes_of("out_dir", out_dir))
         try:
             os.makedirs(directory, exist_ok=True)
         except OSError as failure:
             raise Error("%s: cannot create: %s" % (directory, failure.strerror)) from failure
-        items = [(path, os.path.join(directory, _output_name(name, path, i, options["format"])))
-                 for i, path in enumerate(inputs, 1)]
-        written: Dict[Optional[str], str] = {}
-        for path, out in items:
-            if out in written:
-                raise UsageError("%s and %s have the same output: %s" % (written[out], path, out))
-            written[out] = path
-    todo = [i for i, (path, out) in enumerate(items) if not (resume and _is_newer(out, path))]
+        written: Dict[str, str] = {}
+        for i, (path, outs) in enumerate(items, 1):
+            for step in (job.steps[writer] for writer in job.writers):
+                format = (step.write.contents if step.write else chosen.write).format
+                outs.append(os.path.join(directory, _output_name(
+                    os.fsdecode(step.out_path), path, i, format and format.decode())))
+            for out in outs:
+                if out in written:
+                    raise UsageError("%s and %s have the same output: %s" % (
+                        written[out], path, out))
+                written[out] = path
+    todo = [i for i, (path, outs) in enumerate(items) if not (resume and _is_newer(path, outs))]
     handles = (c.gf_batch_item * len(todo))()
-    for item, (path, out) in zip(handles, (items[i] for i in todo)):
+    for item, (path, outs) in zip(handles, (items[i] for i in todo)):
         item.in_, item.replace = os.fsencode(path), resume
-        if out is not None:
-            item.out = (c_char_p * 1)(os.fsencode(out))
+        item.out = (c_char_p * len(outs))(*map(os.fsencode, outs)) if outs else None
     bar = _bar(len(todo)) if progress else None
-    collector = _Collector(found, [items[i] for i in todo], bar)
+    collector = _Collector(work, job, [items[i] for i in todo], bar)
     callback = c.DONE(collector.done)
     engine = c.gf_engine_options(backend=encode_backend(backend), threads=threads_of(threads))
     batch = c.gf_batch_options(engine, done=callback)
-    job = Job(found, values, c.FILES)
     job.struct.options = pointer(chosen)
     failures: List[Error] = []
 
-    def work() -> None:
+    def call() -> None:
         try:
             check(lib.gf_run_batch, byref(job.struct), handles, len(todo), byref(batch))
         except Error as failure:
             failures.append(failure)
 
     # In a thread: this one can be interrupted while it waits.
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=call)
     thread.start()
     try:
         thread.join()
@@ -330,10 +328,10 @@ def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
     if failures:
         raise failures[0]
     if collector.clipping is not None:
-        warn_clipping(found.function, collector.clipping, True, 3)
+        warn_clipping(*collector.clipping, True, 3)
     missing = Error("not processed")
-    outcomes = [Outcome(path, out, None, None, True) for path, out in items]
+    outcomes = [Outcome(path, _last(outs), None, None, True) for path, outs in items]
     for i, number in enumerate(todo):
-        path, out = items[number]
-        outcomes[number] = collector.outcomes.get(i, Outcome(path, out, missing, None))
+        path, outs = items[number]
+        outcomes[number] = collector.outcomes.get(i, Outcome(path, _last(outs), missing, None))
     return outcomes

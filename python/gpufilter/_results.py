@@ -357,6 +357,20 @@ class CompareResult(Result):
         return self.equal
 
 
+@dataclass(frozen=True, eq=False)
+class PipelineResult:
+    """What a pipeline with steps that measure, or with several writers, returns.
+
+    image: the image after the last step; None if that is the input. results: those of the steps
+    that measure, in their order; for a batch, a list of one per image each. written: images of
+    the writers, by their names. With files, a Report stands for each image.
+    """
+
+    image: Any
+    results: List[Any]
+    written: Dict[str, Any]
+
+
 # Result classes of filters; any other filter that measures returns a Result.
 CLASSES: Dict[str, Type[Result]] = {
     "hist": HistResult,

@@ -6,7 +6,7 @@ import operator
 import reprlib
 from ctypes import c_void_p, pointer
 from enum import Flag, auto
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import _library as c
 from ._library import Filter, UsageError, bytes_of, check, lib, on_delete
@@ -41,42 +41,46 @@ def text_of(name: str, value: Any) -> str:
                          % (name, type(value).__name__)) from None
 
 
+def given(found: Filter, values: Dict[str, Any], files: bool
+          ) -> Iterator[Tuple[str, Optional[bytes]]]:
+    """Yield the options of a filter that are not the default, and their texts; None: a flag.
+
+    files: an image or samples go to a path. If not, a bool tells whether they are wanted.
+    """
+    params = {param.keyword: param for param in found.params}
+    for keyword, value in values.items():
+        param = params.get(keyword)
+        if param is None:
+            raise UsageError("%s has no option %s" % (found.function, keyword))
+        if value is None:
+            continue
+        if param.type in (c.IMAGE, c.SAMPLES):
+            if files or value:
+                yield param.name, bytes_of(keyword, value) if files else b"-"
+            continue
+        value = plain(keyword, value)
+        if param.type == c.FLAG:
+            if value:
+                yield param.name, None
+        else:
+            text = text_of(keyword, value)
+            if "\0" in text:
+                raise UsageError("%s: the text contains a NUL character" % keyword)
+            if text != param.fallback:
+                yield param.name, text.encode()
+
+
 class Settings:
     """A gf_settings for a filter. None, and a default, are not set."""
 
     def __init__(self, found: Filter, values: Dict[str, Any], files: bool = False) -> None:
-        """files: an image or samples go to a path. If not, a bool tells whether they are wanted."""
         info = found.info
         self.handle = lib.gf_settings_new(info.params, info.param_count)
         if not self.handle:
             raise MemoryError
         on_delete(self, lib.gf_settings_free, c_void_p(self.handle))
-        params = {param.keyword: param for param in found.params}
-        for keyword, value in values.items():
-            param = params.get(keyword)
-            if param is None:
-                raise UsageError("%s has no option %s" % (found.function, keyword))
-            if value is None:
-                continue
-            if param.type in (c.IMAGE, c.SAMPLES):
-                if files:
-                    self.set(param.name, bytes_of(keyword, value))
-                elif value:
-                    self.set(param.name, b"-")
-                continue
-            value = plain(keyword, value)
-            if param.type == c.FLAG:
-                if value:
-                    self.set(param.name, None)
-            else:
-                text = text_of(keyword, value)
-                if "\0" in text:
-                    raise UsageError("%s: the text contains a NUL character" % keyword)
-                if text != param.fallback:
-                    self.set(param.name, text.encode())
-
-    def set(self, name: str, text: Optional[bytes]) -> None:
-        check(lib.gf_settings_set, self.handle, name.encode(), text)
+        for name, text in given(found, values, files):
+            check(lib.gf_settings_set, self.handle, name.encode(), text)
 
 
 # ---- options for files --------------------------------------------------------------------------

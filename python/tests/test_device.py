@@ -71,6 +71,18 @@ def test_measurements(rng, dtype, channels):
 
 
 @formats
+def test_pipelines(rng, dtype, channels):
+    image = random_image(rng, dtype, channels, (40, 53))
+    made = gpufilter.pipeline("median ! write a ! compare b ! hist bins=8 ! gaussian sigma=2")
+    got, want = made(to_device(image), to_device(image)), made(image, image, backend="cpu")
+    assert same_as(got.image, want.image) and same_as(got.written["a"], want.written["a"])
+    assert got.results[0].differing == want.results[0].differing
+    assert same(got.results[1].counts, want.results[1].counts)
+    one = gpufilter.pipeline("gaussian sigma=3")
+    assert same_as(one(to_device(image)), one(image, backend="cpu"))
+
+
+@formats
 def test_layouts(rng, dtype, channels):
     image = random_image(rng, dtype, channels, (40, 53))
     tensor = to_device(image)

@@ -201,6 +201,9 @@ for outcome in gpufilter.batch(["a"], "b", radius=1, page="all", depth="16"):
 deep: npt.NDArray[Any] = gpufilter.read("a", page=2, depth="16", crop=(0, 0, 1, 1), autorotate=True)
 gpufilter.write("a", deep, depth="8", quality=9, compression="small", tiff_compression="lzw")
 gpufilter.smooth_file("a", "b", page="all", linear=True, strip=True)
+chain = gpufilter.pipeline([gpufilter.steps.median(radius=2), "box", gpufilter.steps.write("a")])
+chain.files("a", "b", force=True)
+gpufilter.batch(["a"], "b", chain)
 gpufilter.smooth(image, radius="3")  # wrong
 gpufilter.smooth(image, axis="z")  # wrong
 gpufilter.smooth(image, backend="gpu")  # wrong
@@ -211,6 +214,8 @@ gpufilter.read("a", page="all")  # wrong
 gpufilter.write("a", image, depth=8)  # wrong
 gpufilter.hist_file("a", linear=True)  # wrong
 gpufilter.smooth_file("a", "b", compression="best")  # wrong
+gpufilter.steps.median(radius="x")  # wrong
+gpufilter.pipeline([1])  # wrong
 ''')
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache",
@@ -218,7 +223,7 @@ gpufilter.smooth_file("a", "b", compression="best")  # wrong
         env={**os.environ, "MYPYPATH": "%s:%s" % (PACKAGE.parent, tmp_path), "PYTHONPATH": ""})
     wrong = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line]
     assert all(line.startswith("use.py") for line in done.stdout.splitlines()[:-1]), done.stdout
-    assert wrong == list(range(16, 26)), done.stdout + done.stderr
+    assert wrong == list(range(19, 31)), done.stdout + done.stderr
 
 
 # ---- docs/python.md, README.md ------------------------------------------------------------------

@@ -22,6 +22,15 @@ def test_tensors_of_the_cpu(image):
                                                torch.stack([tensor, made]))] == [True, False]
 
 
+def test_pipelines_of_the_cpu(image):
+    tensor, out = torch.from_numpy(image), torch.empty(image.shape, dtype=torch.uint8)
+    made = gpufilter.pipeline("median ! write a ! hist bins=8 extract=3 mask=m ! box")(tensor, out=out)
+    assert made.image is out and same(out.numpy(), gpufilter.box(gpufilter.median(image)))
+    assert same(made.written["a"].numpy(), gpufilter.median(image))
+    assert isinstance(made.results[0].image, torch.Tensor)
+    assert same(gpufilter.pipeline("median")(tensor).numpy(), gpufilter.median(image))
+
+
 def test_values(image):
     tensor, radius = torch.from_numpy(image), torch.tensor(2)
     assert same(gpufilter.smooth(tensor, radius=radius).numpy(), smoothed(image, radius=2))
