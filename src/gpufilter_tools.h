@@ -58,6 +58,9 @@ GF_TOOL double gf_round_edge(double x, double width);
  * separated by spaces. Stop at the first failure of gf_settings_set. */
 GF_TOOL gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
 
+/* Return the word of a step in a pipeline: the name of its filter, "write", "depth" or "linear". */
+GF_TOOL const char *gf_step_name(const gf_step *step);
+
 enum { GF_WRITE_PARAMS = 6 };
 
 /* Fill in the parameters of an output image. */

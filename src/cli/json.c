@@ -297,7 +297,7 @@ static void print_steps(FILE *file, const gf_cli_run *run, const gf_step_info *s
         const gf_step *step = &run->work->steps[i];
         const gf_step_report *made = &run->outcome->steps[i];
         fprintf(file, "%s{\"step\": %" PRIu32, i ? ", " : "", i + 1);
-        gf_json_string(file, "filter", gf_cli_step_name(step));
+        gf_json_string(file, "filter", gf_step_name(step));
         if (step->from == GF_FROM_INPUT)
             fputs(", \"from\": \"input\"", file);
         if (step->in_path)

@@ -520,12 +520,15 @@ static void report_step(FILE *file, const gf_cli_run *run, uint32_t i, const gf_
         outputs += !run->work->steps[j].filter;
     const gf_step *step = &run->work->steps[i];
     const char *path = step->filter ? step->in_path : *outputs;
-    fprintf(file, "  step %" PRIu32 ", %s:", i + 1, gf_cli_step_name(step));
+    fprintf(file, "  step %" PRIu32 ", %s:", i + 1, gf_step_name(step));
     if (path) {
         putc(' ', file);
         gf_cli_print_name(file, path, step->filter ? "standard input" : "standard output");
     }
-    if (step->filter)
+    const char *name = gf_step_name(step);
+    if (strcmp(name, "depth") == 0)
+        fprintf(file, " %s", gf_settings_text(step->settings, "depth"));
+    else if (step->filter && strcmp(name, "linear") != 0)
         gf_cli_print_settings(file, gf_filter_describe(step->filter), info->effective);
     if (step->from == GF_FROM_INPUT)
         fputs(" (reads the input)", file);

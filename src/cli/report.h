@@ -32,10 +32,6 @@ typedef struct gf_cli_run {
 static inline const char *gf_cli_run_output(const gf_cli_run *run) {
     return run->work->writers ? run->outputs[run->work->writers - 1] : NULL;
 }
-/* Return the name of a step: that of its filter, or "write". */
-static inline const char *gf_cli_step_name(const gf_step *step) {
-    return step->filter ? gf_filter_describe(step->filter)->name : "write";
-}
 /* Describe the steps of a run. The caller passes them to gf_cli_free_steps, also after a failure.
  */
 gf_status gf_cli_inspect_steps(const gf_cli_run *run, gf_step_info info[GF_CLI_MAX_STEPS],

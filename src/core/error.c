@@ -40,6 +40,7 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
         return status;
     error->status = status;
     error->cause = 0;
+    error->step = 0;
     /* A path may be longer than a message. The cause is at the end, so the middle is omitted. */
     char text[3 * PATH_MAX];
     va_list args;

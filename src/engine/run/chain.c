@@ -7,8 +7,16 @@
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+const char *gf_step_name(const gf_step *step) {
+    if (!step->filter)
+        return "write";
+    if (step->filter != gf_filter_convert())
+        return step->filter->info.name;
+    return step->settings && gf_settings_choice(step->settings, "light") ? "linear" : "depth";
+}
+
 static const char *chain_name(const gf_chain_step *step) {
-    return step->filter ? step->filter->info.name : "write";
+    return gf_step_name(&(gf_step){.filter = step->filter, .settings = step->settings});
 }
 
 gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status status,
@@ -22,6 +30,7 @@ gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status sta
     memcpy(message, error->message, sizeof message);
     (void)snprintf(error->message, sizeof error->message, "step %u, %s: %.900s", step + 1, name,
                    message + (named ? length + 2 : 0));
+    error->step = step + 1;
     return status;
 }
 

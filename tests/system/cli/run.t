@@ -138,7 +138,7 @@ $ gpufilter run -p "median ! write 'l.png" samples/scene.png
 # The plan.
 $ gpufilter run --dry-run samples/scene.png ! linear ! gaussian sigma=2 ! write z.png ! normalize ! hist ! input ! compare a.png
 > samples/scene.png: 768x512 RGB u8
->   step 1, convert: depth=f32 light=decode alpha=keep
+>   step 1, linear:
 >     to 768x512 RGB f32
 >   step 2, gaussian: sigma=2 truncate=4 edge=mirror
 >     to 768x512 RGB f32, rows above and below: 8, 8
