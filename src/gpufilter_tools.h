@@ -28,6 +28,11 @@ extern "C" {
 #define GF_NUMBER_PARAM(type, name, letter, metavar, help, fallback, min, max)                     \
     { name, letter, GF_PARAM_##type, metavar, help, fallback, min, max, NULL, NULL }
 
+/* Find a parameter by its letter or, if letter is 0, by the first `length` bytes of a name. NULL:
+ * there is none. */
+GF_TOOL const gf_param *gf_param_find(const gf_param *params, size_t count, const char *name,
+                                      size_t length, char letter);
+
 /* ---- typed access to settings ---------------------------------------------------------------- */
 
 /* Each function returns the value of a parameter of its type: the value set, or the default. It
@@ -70,7 +75,8 @@ GF_TOOL void gf_write_set(const gf_settings *settings, gf_write_options *write);
 
 enum { GF_STEP_NAMES = 64 };
 
-/* Fill in the words that begin a step of a pipeline: the filters come first. Return their number. */
+/* Fill in the words that begin a step of a pipeline: the filters come first. Return their number.
+ */
 GF_TOOL size_t gf_step_names(const char *names[GF_STEP_NAMES]);
 
 /* Write "; did you mean --bins or --min?" with the names most similar to a word, or "". */

@@ -33,16 +33,6 @@ gf_command gf_command_find(const char *name) {
     return command;
 }
 
-/* Find a parameter by its letter or, if letter is 0, by its long name. */
-static const gf_param *find_param(const gf_param *params, size_t count, const char *name,
-                                  size_t length, char letter) {
-    for (size_t i = 0; i < count; i++)
-        if (letter ? params[i].letter == letter
-                   : strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
-            return &params[i];
-    return NULL;
-}
-
 size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]) {
     const gf_filter_info *info = &command->info;
     gf_param common[GF_CLI_MAX_COMMON];
@@ -54,7 +44,7 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
         return count + gf_cli_common(info, params + count);
     for (const char *name = command->shared; *name; name += strspn(name, " ")) {
         const size_t length = strcspn(name, " ");
-        const gf_param *param = find_param(common, common_count, name, length, 0);
+        const gf_param *param = gf_param_find(common, common_count, name, length, 0);
         if (param)
             params[count++] = *param;
         name += length;
@@ -64,7 +54,7 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
 
 bool gf_command_has(const gf_command *command, const char *name, size_t length) {
     gf_param params[GF_CLI_MAX_PARAMS] = {{0}};
-    return find_param(params, gf_command_params(command, params), name, length, 0);
+    return gf_param_find(params, gf_command_params(command, params), name, length, 0);
 }
 
 /* ---- unknown words --------------------------------------------------------------------------- */
@@ -126,7 +116,7 @@ static const char *foreign_advice(const gf_cli_line *line, const char *name, siz
         const char *option = foreign[i].option;
         if (strstr(foreign[i].names, word) &&
             (!option || (!line && !*option) ||
-             (line && find_param(line->params, line->param_count, option, strlen(option), 0))))
+             (line && gf_param_find(line->params, line->param_count, option, strlen(option), 0))))
             return foreign[i].advice;
     }
     return NULL;
@@ -197,7 +187,8 @@ static gf_status parse_argument(const gf_filter_info *info, gf_cli_line *line, c
     for (const char *name = argument + (is_long ? 2 : 1);; name++) {
         const size_t length = is_long ? strcspn(name, "=") : 1;
         const char letter = is_long ? 0 : *name, *value = name + length;
-        const gf_param *param = find_param(line->params, line->param_count, name, length, letter);
+        const gf_param *param =
+            gf_param_find(line->params, line->param_count, name, length, letter);
         if (!param)
             return unknown_option(info, line, is_long ? "--" : "-", name, length, error);
         const bool own = param < line->params + info->param_count;

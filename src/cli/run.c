@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "ranks.h"
 
 /* Read a file of steps. "-" is standard input. The caller frees *text. */
 static gf_status pipeline_read(const char *path, char **text, gf_error *error) {
@@ -58,6 +59,38 @@ static gf_status pipeline_ends(const gf_cli_line *line, bool words, const char *
     return GF_OK;
 }
 
+/* Take the steps, and reject what does not fit them. */
+static gf_status pipeline_take(gf_cli_work *work, const gf_pipeline *pipeline, bool many,
+                               gf_error *error) {
+    const gf_cli_options *options = &work->line->options;
+    const gf_step *steps = gf_pipeline_steps(pipeline, &work->step_count);
+    size_t images = 0, results = 0;
+    memcpy(work->steps, steps, work->step_count * sizeof *steps);
+    for (uint32_t i = 0; i < work->step_count; i++) {
+        const bool filter = steps[i].filter;
+        const bool makes = filter && gf_filter_describe(steps[i].filter)->makes_image;
+        work->writers += !filter;
+        images += makes;
+        results += filter && !makes;
+    }
+    if (many && work->writers && !options->out_dir)
+        return gf_set_error(error, GF_USAGE,
+                            "run: expected --out-dir for the outputs of several inputs");
+    if (many && !work->writers && options->out_dir)
+        return gf_set_error(error, GF_USAGE,
+                            "--out-dir: no step writes an image; add ! write '{stem}{ext}'");
+    if (options->csv && results != 1)
+        return gf_set_error(error, GF_USAGE,
+                            "--csv: prints the table of one step, and %zu steps measure; --json "
+                            "prints all results",
+                            results);
+    return options->files.page == GF_ALL_PAGES && results && (images || work->writers)
+               ? gf_set_error(error, GF_USAGE,
+                              "--page all: the pages of a pipeline that changes or writes the "
+                              "image are not measured; choose one with --page N")
+               : GF_OK;
+}
+
 static gf_status pipeline_run(const gf_cli_line *line, gf_error *error) {
     const gf_write_options *write = &line->options.files.write;
     const char *text = gf_settings_text(line->filter, "steps"),
@@ -67,7 +100,7 @@ static gf_status pipeline_run(const gf_cli_line *line, gf_error *error) {
     char *read = NULL;
     const char *out = NULL;
     bool many = false;
-    size_t words = 0, results = 0;
+    size_t words = 0;
     while (line->steps && line->steps[words])
         words++;
     gf_status status = pipeline_ends(line, line->steps, &out, &many, error);
@@ -78,22 +111,9 @@ static gf_status pipeline_run(const gf_cli_line *line, gf_error *error) {
                                          &pipeline, error);
     else if (!status)
         status = gf_pipeline_parse(read ? read : text, out, write, &pipeline, error);
-    if (!status) {
-        const gf_step *steps = gf_pipeline_steps(pipeline, &work.step_count);
-        memcpy(work.steps, steps, work.step_count * sizeof *steps);
-        for (uint32_t i = 0; i < work.step_count; i++) {
-            work.writers += !steps[i].filter;
-            results += steps[i].filter && !gf_filter_describe(steps[i].filter)->makes_image;
-        }
-        if (many && work.writers && !line->options.out_dir)
-            status = gf_set_error(error, GF_USAGE,
-                                  "run: expected --out-dir for the outputs of several inputs");
-        else if (line->options.csv && results != 1)
-            status = gf_set_error(error, GF_USAGE,
-                                  "--csv: prints the table of one step, and %zu steps measure; "
-                                  "--json prints all results",
-                                  results);
-    }
+    if (!status)
+        status = pipeline_take(&work, pipeline, many, error);
+    status = gf_cli_agree(status, error); /* a rank may lack the file */
     if (!status)
         status = many ? gf_cli_batch(&work, error) : gf_cli_run_one(&work, error);
     gf_pipeline_free(pipeline);

@@ -28,6 +28,15 @@ struct gf_settings {
     gf_setting values[];
 };
 
+const gf_param *gf_param_find(const gf_param *params, size_t count, const char *name, size_t length,
+                              char letter) {
+    for (size_t i = 0; i < count; i++)
+        if (letter ? params[i].letter == letter
+                   : strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
+            return &params[i];
+    return NULL;
+}
+
 bool gf_settings_fit(const gf_settings *settings, const gf_param *params) {
     return settings->params == params;
 }

@@ -76,16 +76,6 @@ enum { PARSE_WORDS = sizeof parse_words / sizeof *parse_words };
 
 static const char parse_input[] = "input"; /* the next step reads the first image */
 
-/* Find a parameter by its letter or, if letter is 0, by its long name. */
-static const gf_param *parse_find(const gf_param *params, size_t count, const char *name,
-                                  size_t length, char letter) {
-    for (size_t i = 0; i < count; i++)
-        if (letter ? params[i].letter == letter
-                   : strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
-            return &params[i];
-    return NULL;
-}
-
 /* The step that is being parsed. */
 typedef struct parse_target {
     const parse_word *kind;
@@ -119,7 +109,7 @@ static gf_status parse_argument(parse_target *target, const char *word, const ch
     const char *name = word + (is_long ? 2 : dashed);
     const size_t length = letter ? 1 : strcspn(name, "=");
     const char *value = name[length] ? name + length + !letter : NULL;
-    const gf_param *param = parse_find(target->params, target->count, name, length, letter);
+    const gf_param *param = gf_param_find(target->params, target->count, name, length, letter);
     if (!dashed && target->kind->operand && !target->operand && !(param && value)) {
         target->operand = word;
         return GF_OK;

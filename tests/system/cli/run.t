@@ -116,6 +116,12 @@ $ gpufilter run --csv samples/scene.png ! hist ! axis-sum
 $ gpufilter run --pipeline - - l.png
 ! gpufilter: run: standard input can be read only once; name the file of the steps
 [2]
+$ gpufilter run --page all samples/scene.png ! median ! hist
+! gpufilter: --page all: the pages of a pipeline that changes or writes the image are not measured; choose one with --page N
+[2]
+$ gpufilter run --out-dir out samples/scene.png ! hist
+! gpufilter: --out-dir: no step writes an image; add ! write '{stem}{ext}'
+[2]
 # Wrong steps.
 $ gpufilter run samples/scene.png ! gausian ! write l.png
 ! gpufilter: step 1, gausian: no such step; did you mean gaussian?
