@@ -98,7 +98,7 @@ check_answers() { # HOW
     fi
     check "$how: steps" offers 'gpufilter run in.png ! ' "${filters[@]}" write depth linear open close input
     check "$how: part of a step" offers 'gpufilter run in.png ! median ! gauss' gaussian
-    check "$how: options of a step" offers 'gpufilter run in.png ! median ! median -' --radius -r --edge
+    check "$how: options of a step" offers 'gpufilter run in.png ! median ! median -' --radius -r --edge -e
     check "$how: values of a step" offers 'gpufilter run in.png ! median ! write out.png --compression ' \
         fast balanced small none
     check "$how: operands of a step" offers 'gpufilter run in.png ! compare ' "${images[@]}" "${directories[@]}"
