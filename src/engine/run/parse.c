@@ -102,8 +102,8 @@ static gf_status parse_unknown_option(const parse_target *target, const char *wo
 }
 
 /* Parse a word, and consume the value of --name or -r behind it. */
-static gf_status parse_argument(parse_target *target, const char *word, const char *const **next,
-                                gf_error *error) {
+static gf_status parse_option(parse_target *target, const char *word, const char *const **next,
+                              gf_error *error) {
     const bool dashed = word[0] == '-' && word[1], is_long = dashed && word[1] == '-';
     const char letter = dashed && !is_long ? word[1] : 0;
     const char *name = word + (is_long ? 2 : dashed);
@@ -130,12 +130,12 @@ static gf_status parse_argument(parse_target *target, const char *word, const ch
 }
 
 /* Parse the words after the name of a step into the settings and the operand of its target. */
-static gf_status parse_arguments(parse_target *target, const char *const *words, gf_error *error) {
+static gf_status parse_options(parse_target *target, const char *const *words, gf_error *error) {
     const parse_word *kind = target->kind;
     gf_status status = GF_OK;
     while (*words && !status) {
         const char *word = *words++;
-        status = parse_argument(target, word, &words, error);
+        status = parse_option(target, word, &words, error);
     }
     if (!status && kind->operand && !(target->operand && *target->operand))
         status = gf_fail(error, GF_USAGE, "expected %s %s", kind->name, kind->operand);
@@ -164,7 +164,7 @@ static gf_status parse_add(gf_pipeline *pipeline, const parse_word *kind, const 
     pipeline->count++;
     if (kind->preset)
         target.count = 0;
-    const gf_status status = parse_arguments(&target, words, error);
+    const gf_status status = parse_options(&target, words, error);
     if (status)
         return status;
     gf_step *step = &pipeline->steps[i];
