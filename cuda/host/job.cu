@@ -405,7 +405,7 @@ static gf_job_block *job_find_block(gf_cuda_job *job, size_t staged, size_t edge
     if (queue->status)
         return nullptr;
     gf_memory_grow(&block->staged, staged, GF_MEMORY_CLEARED, queue);
-    gf_memory_grow(&block->edges, edges, GF_MEMORY_CLEARED, queue);
+    gf_memory_grow(&block->edges, edges, GF_MEMORY_DEVICE, queue);
     if (queue->status)
         return nullptr;
     block->stream = key;

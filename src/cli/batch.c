@@ -516,8 +516,11 @@ gf_status gf_cli_batch(const gf_cli_work *work, gf_error *error) {
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
     if (first && !status && dry_run) {
-        for (size_t i = 0; i < run.count * work->writers; i++)
-            gf_cli_list_output(run.items[i / work->writers].out[i % work->writers]);
+        for (size_t i = 0; i < run.count * work->writers; i++) {
+            const char *const *out = run.items[i / work->writers].out;
+            if (out)
+                gf_cli_list_output(out[i % work->writers]);
+        }
         if (!line->options.quiet)
             fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n",
                     run.count, run.progress.failed, run.skipped + run.inputs.skipped);

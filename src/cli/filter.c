@@ -76,9 +76,9 @@ static gf_status check_steps(const gf_cli_work *work, gf_error *error) {
     struct stat from, to;
     for (uint32_t i = 0; i < work->step_count; i++) {
         const gf_step *step = &work->steps[i];
-        if (step->filter || options->files.force || filter_is_standard(step->out_path) ||
-            stat(in, &from) != 0 || stat(step->out_path, &to) != 0 || from.st_dev != to.st_dev ||
-            from.st_ino != to.st_ino)
+        if (step->filter || !step->out_path || options->files.force ||
+            filter_is_standard(step->out_path) || stat(in, &from) != 0 ||
+            stat(step->out_path, &to) != 0 || from.st_dev != to.st_dev || from.st_ino != to.st_ino)
             continue;
         return gf_set_error(error, GF_USAGE,
                             "step %" PRIu32

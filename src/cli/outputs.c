@@ -140,8 +140,7 @@ static gf_status outputs_name_one(const gf_cli_work *work, const gf_step *writer
     if (asprintf(path, "%.*s/%.*s%s", (int)length, directory, (int)(base - kept), kept, name) < 0)
         *path = NULL;
     free(name);
-    input->real[number] = *path ? outputs_real(*path) : NULL;
-    if (!input->real[number])
+    if (!*path || !(input->real[number] = outputs_real(*path)))
         return outputs_out_of_memory(error);
     input->existing |= stat(*path, &info) == 0 && S_ISREG(info.st_mode);
     return GF_OK;

@@ -18,7 +18,7 @@ gf_cli_screen gf_cli_screen_of(FILE *file);
 /* A finished run of a filter. */
 typedef struct gf_cli_run {
     const gf_cli_work *work;
-    const char *const *inputs;   /* names, as many as info->inputs of the command */
+    const char *const *inputs;   /* names, info->inputs of the command */
     const char *const *outputs;  /* names of the images written, one per writer */
     const char *page;            /* measured page of --page all: a number or "all"; else NULL */
     bool batch;                  /* one of several files, which are a column of CSV */

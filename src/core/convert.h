@@ -52,7 +52,7 @@ GF_BOTH uint32_t gf_srgb_code(const gf_srgb *codes, float v) {
 
 /* ---- samples (convert_simd.c) ---------------------------------------------------------------- */
 
-/* What to do with each pixel, in this order: divide, convert, multiply. */
+/* Operations on each pixel, in this order: divide, convert, multiply. */
 typedef struct gf_conversion {
     gf_type from, to;
     uint32_t channels;

@@ -10,6 +10,7 @@
 typedef struct fake_job {
     const gf_filter *filter;
     const gf_plan *plan;
+    void *memory; /* of fake_workspace */
 } fake_job;
 
 static atomic_int open_jobs, opened_jobs, launches;
@@ -17,7 +18,7 @@ static atomic_int open_jobs, opened_jobs, launches;
 static inline gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
                                       void **out, gf_error *error) {
     fake_job *job = test_alloc(sizeof *job);
-    *job = (fake_job){filter, plan};
+    *job = (fake_job){filter, plan, NULL};
     *out = job;
     open_jobs++;
     opened_jobs++;
@@ -30,7 +31,7 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
     const gf_plan *plan = job->plan;
     const uint64_t height = plan->in.height, rows = images->rows;
     launches++;
-    if (job->filter->measure) {
+    if (gf_plan_measures(plan)) {
         const uint64_t all = images->count * rows;
         const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
         *part = test_zeros(sizeof **part);
@@ -62,6 +63,14 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
     return GF_OK;
 }
 
+static inline gf_status fake_workspace(void *state, gf_cuda_stream stream, size_t size,
+                                       unsigned char **memory, gf_error *error) {
+    fake_job *job = state;
+    free(job->memory);
+    *memory = job->memory = test_alloc(size);
+    return GF_OK;
+}
+
 static inline gf_status fake_fetch(void *job, gf_device_part *part, gf_error *error) {
     return GF_OK;
 }
@@ -79,6 +88,7 @@ static inline void fake_release(void *job, gf_device_part *part) {
 
 static inline void fake_close_job(void *job) {
     open_jobs--;
+    free(((fake_job *)job)->memory);
     free(job);
 }
 
@@ -89,6 +99,7 @@ static inline gf_status fake_wait_stream(void *state, gf_cuda_stream stream, gf_
 
 static const gf_job_functions fake_jobs = {.open = fake_open_job,
                                            .run = fake_run,
+                                           .workspace = fake_workspace,
                                            .fetch = fake_fetch,
                                            .wait = fake_wait,
                                            .release = fake_release,

@@ -178,6 +178,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
         }
     gf_chain chain = batch->chain;
     chain.count = k;
+    chain.many = true;
     chain.in[0] = in;
     for (uint32_t i = 0; i < chain.steps; i++)
         chain.step[i].out = chain.step[i].filter ? NULL : out;

@@ -99,6 +99,7 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     gf_status status = inputs_open_source(inputs, 0, error);
     if (status)
         return status;
+    assert(sources[0]);
     const gf_format *format = &sources[0]->format;
     if (inputs->left_out && (format->width != before.width || format->height != before.height ||
                              format->channels != before.channels))
@@ -200,7 +201,9 @@ uint64_t gf_inputs_memory(const gf_inputs *inputs) {
 
 void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
     static const char *const which[] = {"first", "second"};
-    *remarks = inputs->pair ? (gf_remarks){0} : inputs->sources[0]->metadata.remarks;
+    *remarks = (gf_remarks){0};
+    if (!inputs->pair)
+        *remarks = inputs->sources[0]->metadata.remarks;
     for (uint32_t i = 0; inputs->pair && i < 2 && inputs->sources[i]; i++) {
         const gf_remarks *one = &inputs->sources[i]->metadata.remarks;
         const size_t used = strlen(remarks->damage);
@@ -221,7 +224,7 @@ void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
 
 gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error) {
     bool same = true;
-    for (uint32_t i = 0; i < before->count; i++) {
+    for (uint32_t i = 0; i < gf_inputs_reading(before); i++) {
         const struct stat *a = &before->stats[i], b = gf_stat_file(inputs->paths[i]);
         same = same && b.st_mode && a->st_dev == b.st_dev && a->st_ino == b.st_ino &&
                a->st_size == b.st_size && a->st_mtim.tv_sec == b.st_mtim.tv_sec &&
@@ -258,8 +261,10 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     }
     gf_source *before[GF_MAX_INPUTS] = {NULL};
     const gf_format format = inputs->format;
-    memcpy(before, inputs->sources, count * sizeof before[0]);
-    memset(inputs->sources, 0, count * sizeof before[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        before[i] = inputs->sources[i];
+        inputs->sources[i] = NULL;
+    }
     gf_status status = inputs_open_sources(inputs, error);
     if (!status && !(status = gf_inputs_check_same(inputs, inputs, error)) &&
         !gf_format_equal(&inputs->format, &format))
@@ -268,9 +273,9 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
         if (!gf_format_equal(&inputs->sources[i]->format, &before[i]->format))
             status = inputs_fail_changed(inputs, error);
     inputs_close_sources(status ? inputs->sources : before, count);
-    if (status) /* the first ones can still be reported */
-        memcpy(inputs->sources, before, count * sizeof before[0]);
-    else if (inputs->first)
+    for (uint32_t i = 0; i < count && status; i++) /* the first ones can still be reported */
+        inputs->sources[i] = before[i];
+    if (!status && inputs->first)
         gf_inputs_seek(inputs, inputs->first);
     return status;
 }

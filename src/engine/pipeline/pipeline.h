@@ -205,7 +205,7 @@ typedef struct gf_watch {
     uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */
 } gf_watch;
 
-/* What a delivery passes on of a node. */
+/* Receiver of the measurements of a node. */
 typedef struct gf_delivered {
     const gf_measure *measure; /* only rows, payload and finish are used; NULL: none */
     void *data;                /* data of the measure */

@@ -20,7 +20,7 @@ struct gf_verify_part {
     char where[VERIFY_TEXT]; /* first difference; empty for none */
 };
 
-/* What golden computes of a node. */
+/* Golden's rows and measurements of a node. */
 struct gf_verify_node {
     uint32_t parts;      /* maximum parts per strip, one per thread */
     uint32_t part_count; /* number of parts of this strip */

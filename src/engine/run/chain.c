@@ -276,8 +276,9 @@ static gf_status graph_write(gf_graph *graph, uint32_t step, graph_image image, 
     gf_writer *writer = &graph->writer[graph->writers++];
     gf_status status = GF_OK;
     *writer = (gf_writer){.step = step, .bare = bare, .reduced = image.format.type};
-    /* An edge that no node makes, and one in linear light, needs a node before its writer. */
-    if (type != image.format.type || image.premultiplied || image.edge == 0)
+    /* Each writer has an edge of its own, made by a node. */
+    if (type != image.format.type || image.premultiplied || image.edge == 0 ||
+        graph->nodes.written >> image.edge & 1)
         status = graph_convert(graph, step, &image, type, image.linear, false, error);
     writer->edge = image.edge;
     writer->stored = image.format;
@@ -343,8 +344,8 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
     } else if (made.format.width) {
         made.linear = made.premultiplied = false;
         made.type = made.format.type;
-        status = graph_write(graph, i, made, step->write.depth, step->filter->info.inputs == 2,
-                             error);
+        status =
+            graph_write(graph, i, made, step->write.depth, step->filter->info.inputs == 2, error);
     }
     return status;
 }

@@ -1,4 +1,5 @@
 /* Images in device memory: checks, jobs kept by an engine, results. The backend queues the work. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,7 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
     gf_status status = device_copy_settings(chain, error);
     if (!status)
         status = gf_graph_new(chain, format, &job->graph, error);
+    assert(status || job->graph);
     for (uint32_t i = 0; !status && i < job->graph->nodes.count; i++) {
         gf_plan *plan = job->graph->plan[i];
         if (plan->filter->info.makes_image)
@@ -209,6 +211,11 @@ static gf_out_pixels device_image(const gf_device_job *job, const gf_device_imag
                            gf_align(gf_row_bytes(&graph->plan[edge - 1]->out))};
 }
 
+/* Return how many images a list has at most. */
+static uint64_t device_list_length(const gf_device_job *job, uint64_t count) {
+    return job->bytes ? gf_max(EDGES_BYTES / job->bytes, 1) : gf_max(count, 1);
+}
+
 /* Queue all nodes for the images [first, first + count). */
 static gf_status device_queue(const gf_device_job *job, const gf_device_images *images,
                               uint64_t first, uint64_t count, const device_lists *lists,
@@ -217,9 +224,12 @@ static gf_status device_queue(const gf_device_job *job, const gf_device_images *
     unsigned char *memory = NULL;
     uint32_t second = 0;
     gf_status status = GF_OK;
+    /* Growing stops the device: take the memory of the longest list at once. */
+    const bool many = job->chain.many || images->count > 1;
+    const uint64_t room = many ? device_list_length(job, count) : 1;
     if (job->bytes)
         status =
-            job->jobs->workspace(job->job[0], stream, (size_t)count * job->bytes, &memory, error);
+            job->jobs->workspace(job->job[0], stream, (size_t)room * job->bytes, &memory, error);
     for (uint32_t n = 0; n < nodes->count && !status; n++) {
         const uint32_t from = nodes->node[n].from, inputs = nodes->node[n].plan->inputs;
         const bool draws = nodes->node[n].plan->out.width;
@@ -291,8 +301,7 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
                             gf_device_results **out_results, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     const char *name = gf_chain_name(&job->chain);
-    const uint64_t count = images->count, fit = job->bytes ? EDGES_BYTES / job->bytes : count;
-    const uint64_t at_once = gf_min(count, gf_max(fit, 1));
+    const uint64_t count = images->count, at_once = gf_min(count, device_list_length(job, count));
     gf_device_results *results = NULL;
     device_lists lists = {NULL, NULL};
     if (out_results)
@@ -357,7 +366,7 @@ static gf_status device_make_results(const gf_device_results *all, uint64_t imag
     if (!status)
         status = gf_task_open_measures(&task, error);
     for (uint32_t n = 0; !status && n < task.graph->nodes.count; n++) {
-        if (!task.data[n])
+        if (!gf_plan_measures(job->graph->plan[n]))
             continue;
         const gf_device_group *group = &all->groups[next[n]];
         while (group->node != n || group->first + group->images <= image)
@@ -536,6 +545,7 @@ gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_fo
     while (--at > 0) /* move it to the front */
         jobs[at] = jobs[at - 1];
     jobs[0] = found;
+    found->chain.many = found->chain.many || chain->many;
     for (uint32_t w = 0; w < found->graph->writers; w++)
         out[w] = chain->step[found->graph->writer[w].step].out;
     const gf_status status =

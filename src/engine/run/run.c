@@ -195,6 +195,12 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata = makes || !task->inputs.pair;
     task->stripped.associated_alpha = source->metadata.associated_alpha && !task->inputs.pair;
+    if (chain->options.premultiply && gf_has_alpha(&task->inputs.format) &&
+        source->metadata.associated_alpha)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --premultiply: its samples are premultiplied already; --alpha none "
+                       "filters alpha with them",
+                       task->inputs.name);
     if (task->graph->linear)
         status = gf_srgb_check(&source->metadata, task->inputs.name, error);
     return status ? status : gf_task_update_metadata(task, error);
@@ -413,7 +419,7 @@ gf_status gf_task_make_results(gf_task *task, gf_result **results, gf_error *err
     for (uint32_t i = 0; i < task->chain->steps && !status; i++) {
         const gf_filter *filter = task->chain->step[i].filter;
         const uint32_t node = graph->node_of[i];
-        if (!filter || !filter->measure)
+        if (!filter || filter->info.makes_image)
             continue;
         if (task->samples[i])
             status = gf_sample_sink_finish(task->samples[i], error);
@@ -759,7 +765,7 @@ gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format
     const char *name = gf_chain_name(chain);
     run_pages pages = {.count = 0};
     gf_task task = gf_task_begin(engine, chain, made);
-    gf_pixels in[GF_MAX_INPUTS];
+    gf_pixels in[GF_MAX_INPUTS] = {{NULL, 0}};
     const gf_pixels *lists[GF_MAX_INPUTS];
     const gf_format *formats[GF_MAX_INPUTS];
     gf_status status = GF_OK;

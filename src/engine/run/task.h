@@ -28,6 +28,7 @@ typedef struct gf_chain {
     const char *in_paths[GF_MAX_INPUTS]; /* files only */
     const gf_pixels *in[GF_MAX_INPUTS];  /* lists; memory only */
     uint64_t count;                      /* images in memory, at least 1 */
+    bool many;                           /* lists of images follow, also after a single one */
     gf_file_options options;
     uint64_t item; /* index in a batch */
 } gf_chain;

@@ -220,6 +220,25 @@ static void check(gf_engine *engine, chain_step *list, uint32_t count, const tes
         test_from_device(in, memory[2][0], false);
 }
 
+/* Engines of devices, which take long to open. */
+static gf_engine *devices[3];
+
+/* Return an engine with random options. *own: the caller closes it. *device: it takes images in
+ * device memory. */
+static gf_engine *engine_of(const char *backend, test_random *random, bool *own, bool *device) {
+    const size_t k = test_below(random, 3);
+    gf_engine_options options = {
+        .backend = backend, .rows_per_strip = k == 1 ? 7 : 0, .verify = k == 2};
+    *own = strcmp(backend, "cuda") != 0;
+    *device = !*own && !options.verify;
+    if (!*own)
+        return devices[k] ? devices[k] : (devices[k] = test_engine(&options));
+    options.threads = 1 + (uint32_t)test_below(random, 3);
+    options.rows_per_strip = test_below(random, 3) ? test_below(random, 20) : 0;
+    options.verify = test_below(random, 4) == 0;
+    return test_engine(&options);
+}
+
 /* Run a random chain of up to six steps on random images, with all backends. Return the number of
  * steps. */
 static uint32_t check_random(uint64_t seed) {
@@ -266,15 +285,13 @@ static uint32_t check_random(uint64_t seed) {
         used += snprintf(what + used, sizeof what - (size_t)used, " ! %s%s",
                          list[k].from_input ? "input ! " : "", list[k].text);
     for (const char *const *backend = test_backends(); *backend && read; backend++) {
-        const gf_engine_options options = {.backend = *backend,
-                                           .threads = 1 + (uint32_t)test_below(&random, 3),
-                                           .rows_per_strip =
-                                               test_below(&random, 3) ? test_below(&random, 20) : 0,
-                                           .verify = test_below(&random, 4) == 0};
-        AUTO(engine) gf_engine *engine = test_engine(&options);
+        bool own, device;
+        gf_engine *engine = engine_of(*backend, &random, &own, &device);
         check(engine, list, i, &in, false, what);
-        if (strcmp(*backend, "cuda") == 0 && !options.verify)
+        if (device)
             check(engine, list, i, &in, true, what);
+        if (own)
+            gf_engine_close(engine);
     }
     for (uint32_t k = 0; k < i; k++) {
         gf_settings_free(list[k].settings);
@@ -293,6 +310,8 @@ TEST(chains_equal_their_steps) {
     for (uint64_t i = 0; i < rounds; i++)
         steps += check_random(first + i);
     gf_engine_close(golden);
+    for (size_t k = 0; k < 3; k++)
+        gf_engine_close(devices[k]);
     print_message("%" PRIu64 " chains, %" PRIu64 " steps\n", rounds, steps);
 }
 
