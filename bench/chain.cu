@@ -49,7 +49,7 @@ const Image images[] = {{GF_U8, 3}, {GF_U8, 1}, {GF_U16, 3}, {GF_F32, 1}};
 struct Setting {
     unsigned strip_mb; // pixels of a strip of an edge, in 10^6 bytes; 0: the whole image
     uint64_t rows;     // per strip
-    uint32_t branches; // of the graph: strips that may run beside each other
+    uint32_t branches; // of the graph: strips that may run concurrently
 };
 
 // Return the settings of an image. Its strips have nearly equal heights.

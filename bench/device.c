@@ -6,7 +6,8 @@
  * For each row: time per call on the device, as a share of the time of a device-to-device copy of
  * the same bytes in the same round (a share of 1 is as fast as the copy), the host time of one
  * call, and that of the call that queues the copy. All are medians over the rounds. A graph of 20
- * calls is replayed 10 times, and its image is compared with that of a direct call. */
+ * calls is replayed 10 times, and its image is compared with that of a direct call. Then chains of
+ * three filters, compared with three calls. */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -271,6 +272,77 @@ static void measure(gf_engine *engine, const bench_row *work, int rounds) {
     finish(&b);
 }
 
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+/* Chains of three filters that make images. */
+static const char *const chains[] = {"median radius=1 ! gaussian sigma=1 ! sharpen",
+                                     "smooth axis=y ! gaussian sigma=1 ! normalize"};
+enum { CHAIN = 3 };
+
+static gf_device_job *chain_job(gf_engine *engine, const gf_step *steps, uint32_t count,
+                                const gf_format *format) {
+    gf_step list[CHAIN + 1] = {{.filter = NULL}};
+    gf_device_job *job;
+    gf_error error = {0};
+    memcpy(list, steps, count * sizeof *steps);
+    const gf_job what = {
+        .steps = list, .step_count = count + 1, .memory = GF_DEVICE, .format = *format};
+    check(gf_device_job_new(engine, &what, &job, &error), &error);
+    return job;
+}
+
+/* Return the seconds of running `count` jobs, each on the output of the one before. */
+static double time_jobs(bench *b, gf_device_job *const *jobs, int count, unsigned char *between) {
+    unsigned char *const memory[CHAIN + 1] = {b->from, between, between + b->bytes, NULL};
+    gf_error error = {0};
+    must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
+    for (int i = 0; i < CALLS; i++)
+        for (int k = 0; k < count; k++) {
+            const gf_pixels in = {k ? memory[k] : b->from, b->stride};
+            const gf_out_pixels made = {k + 1 < count ? memory[k + 1] : b->to[i % 2], b->stride};
+            const gf_out_pixels *out = &made;
+            const gf_device_images images = {.count = 1, .in = &in, .out = &out};
+            check(gf_device_job_run(jobs[k], &images, b->stream, NULL, &error), &error);
+        }
+    must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
+    return elapsed(b) / CALLS;
+}
+
+/* Compare a chain with the calls of its filters, in turns. */
+static void measure_chain(gf_engine *engine, const char *text, int rounds) {
+    const bench_row work = {"smooth", "", {MP24, 3, GF_U8, false}, 1, 0, 0};
+    double chain[MAX_ROUNDS], single[MAX_ROUNDS], ratio[MAX_ROUNDS];
+    gf_device_job *all, *each[CHAIN];
+    unsigned char *between;
+    gf_pipeline *pipeline;
+    gf_error error = {0};
+    uint32_t count;
+    bench b;
+    check(gf_pipeline_parse(text, NULL, NULL, &pipeline, &error), &error);
+    const gf_step *steps = gf_pipeline_steps(pipeline, &count);
+    start(&b, engine, &work);
+    must(cudaMalloc((void **)&between, 2 * b.bytes), "cudaMalloc");
+    all = chain_job(engine, steps, CHAIN, &work.format);
+    for (int k = 0; k < CHAIN; k++)
+        each[k] = chain_job(engine, steps + k, 1, &work.format);
+    for (int i = -1; i < rounds; i++) {
+        const double s = time_jobs(&b, each, CHAIN, between), c = time_jobs(&b, &all, 1, between);
+        if (i < 0)
+            continue; /* to warm up */
+        single[i] = s;
+        chain[i] = c;
+        ratio[i] = c / s;
+    }
+    printf("%-50s 24 MP RGB u8: %.1f us, three calls %.1f us, ratio %.3f\n", text,
+           median(chain, rounds) * 1e6, median(single, rounds) * 1e6, median(ratio, rounds));
+    for (int k = 0; k < CHAIN; k++)
+        gf_device_job_free(each[k]);
+    gf_device_job_free(all);
+    cudaFree(between);
+    finish(&b);
+    gf_pipeline_free(pipeline);
+}
+
 int main(int argc, char **argv) {
     const int asked = argc > 1 ? atoi(argv[1]) : 9;
     const int rounds = asked < 1 ? 1 : asked > MAX_ROUNDS ? MAX_ROUNDS : asked;
@@ -281,6 +353,8 @@ int main(int argc, char **argv) {
            "copy's", "graph us");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         measure(engine, &rows[i], rounds);
+    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
+        measure_chain(engine, chains[i], rounds);
     gf_engine_close(engine);
     return 0;
 }
