@@ -374,7 +374,7 @@ gf_status gf_graph_new(const gf_chain *chain, const gf_format *in, gf_graph **ou
     graph_image image = {.format = *in, .type = in->type};
     gf_graph *graph = *out = calloc(1, sizeof *graph);
     if (!graph)
-        return gf_fail_memory(error, "the job", sizeof *graph, "its nodes");
+        return gf_fail_memory(error, gf_chain_name(chain), sizeof *graph, "nodes");
     graph->nodes.node = graph->node;
     gf_status status = graph_convert_input(chain, &image, graph, error);
     const graph_image first = image;
