@@ -205,8 +205,10 @@ static gf_out_pixels device_image(const gf_device_job *job, const gf_device_imag
                                   uint32_t edge, uint64_t i, unsigned char *memory) {
     const gf_graph *graph = job->graph;
     for (uint32_t w = 0; w < graph->writers; w++)
-        if (graph->writer[w].edge == edge)
+        if (graph->writer[w].edge == edge) {
+            assert(images->out[w]);
             return images->out[w][i];
+        }
     return (gf_out_pixels){memory ? memory + job->at[edge] : NULL,
                            gf_align(gf_row_bytes(&graph->plan[edge - 1]->out))};
 }
