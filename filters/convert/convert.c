@@ -80,24 +80,16 @@ static gf_status convert_take_state(const gf_plan *plan, void *data, const void 
     return GF_OK;
 }
 
-uint64_t gf_convert_outside(const void *data) {
-    return *(const uint64_t *)data;
-}
-
-static void convert_describe(const gf_plan *plan, const void *data, gf_result *result) {
-    gf_table_add_columns(gf_result_add_table(result, "convert", 1), GF_VALUE_UINT, "outside", NULL);
-}
-
+/* The only cell: the samples that were clipped. A conversion has no result of its own. */
 static gf_value convert_cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
                              size_t column) {
-    return gf_value_uint(gf_convert_outside(data));
+    return gf_value_uint(*(const uint64_t *)data);
 }
 
 static const gf_measure measure = {
     .merge = gf_merge_sums,
     .open = convert_open,
     .finish = convert_take_state,
-    .describe = convert_describe,
     .cell = convert_cell,
     .close = free,
 };

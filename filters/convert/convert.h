@@ -14,9 +14,6 @@ typedef struct gf_convert_plan {
 
 extern const gf_filter gf_convert_filter;
 
-/* Return the samples that were clipped, from the data of the measure. */
-uint64_t gf_convert_outside(const void *data);
-
 GF_DECLARE_BACKENDS(gf_convert);
 
 #endif
