@@ -46,18 +46,13 @@ const gf_filter gf_threshold_filter = {
         {
             .name = "threshold",
             .summary = "set samples below a level to 0, and all others to the maximum",
-            .operands = "IN OUT",
             .details =
                 "Samples at or above the level become the maximum of their type (1 for f32).\n"
                 "All other samples, including NaN, become 0. Alpha is copied unchanged.\n"
                 "All backends produce the same bits.\n",
             .examples = "gpufilter threshold in.png out.png\n"
                         "gpufilter threshold --level 0.25 in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_threshold_plan),
     .plan = plan_threshold,

@@ -28,7 +28,6 @@ const gf_filter gf_box_filter = {
         {
             .name = "box",
             .summary = "blur an image by the mean of a rectangle",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes the mean of the 2R+1 by 2RY+1 samples around it. The mean of\n"
                 "integer samples is their exact sum, divided and rounded once.\n"
@@ -36,11 +35,7 @@ const gf_filter gf_box_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter box --radius 2 in.png out.png\n"
                         "gpufilter box --radius 40,0 in.png horizontal.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_separable_plan),
     .plan = plan_box,

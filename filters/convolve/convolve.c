@@ -245,7 +245,6 @@ const gf_filter gf_convolve_filter = {
         {
             .name = "convolve",
             .summary = "filter an image with the weights of a kernel",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes a weighted sum of its neighbours. The kernel gives the\n"
                 "weights, at most 15 x 15. Its middle, rounded down, is placed on the sample. It\n"
@@ -263,11 +262,7 @@ const gf_filter gf_convolve_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter convolve --kernel '0 -1 0 -1 5 -1 0 -1 0' in.png out.png\n"
                         "gpufilter convolve --kernel emboss.mat --edge replicate in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_convolve_plan),
     .plan = plan_convolve,

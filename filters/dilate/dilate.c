@@ -28,7 +28,6 @@ const gf_filter gf_dilate_filter = {
         {
             .name = "dilate",
             .summary = "replace each sample by the maximum of its neighbourhood",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes the largest of the 2R+1 by 2RY+1 samples around it: bright\n"
                 "objects grow by R pixels on each side, and small gaps close. A dilation and then\n"
@@ -37,11 +36,7 @@ const gf_filter gf_dilate_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter dilate in.png larger.png\n"
                         "gpufilter dilate --radius 0,7 in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_percentile_plan),
     .plan = plan_dilate,

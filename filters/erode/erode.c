@@ -28,7 +28,6 @@ const gf_filter gf_erode_filter = {
         {
             .name = "erode",
             .summary = "replace each sample by the minimum of its neighbourhood",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes the smallest of the 2R+1 by 2RY+1 samples around it: bright\n"
                 "objects shrink by R pixels on each side, and small ones vanish. An erosion and\n"
@@ -37,11 +36,7 @@ const gf_filter gf_erode_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter erode in.png smaller.png\n"
                         "gpufilter erode --radius 7,0 in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_percentile_plan),
     .plan = plan_erode,

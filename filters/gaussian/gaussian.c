@@ -39,7 +39,6 @@ const gf_filter gf_gaussian_filter = {
         {
             .name = "gaussian",
             .summary = "blur an image by a Gaussian",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes a weighted mean of its neighbours. Weights fall with the\n"
                 "distance: exp(-d^2 / (2 S^2)). The window ends at floor(T * S + 0.5) pixels.\n"
@@ -54,11 +53,7 @@ const gf_filter gf_gaussian_filter = {
             .examples = "gpufilter gaussian --sigma 2 in.png out.png\n"
                         "gpufilter gaussian --sigma 5,0 in.png horizontal.png\n"
                         "gpufilter gaussian -s 1.5 -e replicate *.png --out-dir blurred\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_separable_plan),
     .plan = plan_gaussian,

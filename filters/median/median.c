@@ -32,7 +32,6 @@ const gf_filter gf_median_filter = {
         {
             .name = "median",
             .summary = "remove noise by the median of a neighbourhood",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes the median of the 2R+1 by 2RY+1 samples around it. Single\n"
                 "bright and dark pixels vanish, and edges stay sharp.\n"
@@ -40,11 +39,7 @@ const gf_filter gf_median_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter median in.png out.png\n"
                         "gpufilter median --radius 3 in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_percentile_plan),
     .plan = plan_median,

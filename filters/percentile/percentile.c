@@ -60,7 +60,6 @@ const gf_filter gf_percentile_filter = {
         {
             .name = "percentile",
             .summary = "replace each sample by a percentile of its neighbourhood",
-            .operands = "IN OUT",
             .details =
                 "Each sample becomes one of the n = 2R+1 by 2RY+1 samples around it: the one at\n"
                 "index floor(n * P / 100) of their sorted list, from 0, at most n - 1.\n"
@@ -69,11 +68,7 @@ const gf_filter gf_percentile_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter percentile --percent 25 in.png out.png\n"
                         "gpufilter percentile --percent 90 --radius 10 in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_percentile_plan),
     .plan = plan_percentile,

@@ -37,7 +37,6 @@ const gf_filter gf_sharpen_filter = {
         {
             .name = "sharpen",
             .summary = "sharpen an image by an unsharp mask",
-            .operands = "IN OUT",
             .details =
                 "Each sample v becomes v + A * (v - G), where G is the Gaussian blur of the image.\n"
                 "G is not rounded. Samples with |v - G| < T stay unchanged.\n"
@@ -45,11 +44,7 @@ const gf_filter gf_sharpen_filter = {
                 "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter sharpen in.png out.png\n"
                         "gpufilter sharpen --sigma 2 --amount 0.5 --threshold 3 in.png out.png\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_separable_plan),
     .plan = plan_sharpen,

@@ -157,7 +157,6 @@ const gf_filter gf_smooth_filter = {
         {
             .name = "smooth",
             .summary = "enhance, blur and smooth an image along its rows or columns",
-            .operands = "IN OUT",
             .details =
                 "Runs three binary32 stages on every row (--axis x), rounding each operation:\n"
                 "  enhance  P[i] = G * I[i]\n"
@@ -179,11 +178,7 @@ const gf_filter gf_smooth_filter = {
                         "gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm\n"
                         "gpufilter smooth -k *.png --out-dir out --name '{stem}-smooth{ext}'\n"
                         "gpufilter smooth -k --recursive photos --out-dir out --resume\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
-            .inputs = 1,
-            .makes_image = true,
-            .cases = cases,
+            GF_IMAGE_FILTER(params, cases),
         },
     .plan_bytes = sizeof(gf_smooth_plan),
     .plan = plan_smooth,

@@ -261,6 +261,12 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
            !plan->measure_first;
 }
 
+/* Members of the info of a filter that makes an image from one image. Both arguments are arrays. */
+#define GF_IMAGE_FILTER(its_params, its_cases)                                                     \
+    .operands = "IN OUT", .params = its_params,                                                    \
+    .param_count = sizeof its_params / sizeof its_params[0], .inputs = 1, .makes_image = true,     \
+    .cases = its_cases
+
 /* Declare the implementations of a filter: NAME_golden, and NAME_cpu for GF_LEVELS. */
 #define GF_DECLARE_BACKENDS(name)                                                                  \
     gf_status name##_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);          \
