@@ -35,7 +35,6 @@ static inline float gf_sample_number(gf_type type, uint32_t bits) {
     return number;
 }
 
-/* Return sample i of a row as a number. */
 static inline float gf_get_sample(gf_type type, const void *row, uint64_t i) {
     return gf_sample_number(type, gf_sample_bits(type, row, i));
 }

@@ -190,7 +190,6 @@ static bool convolve_has_integers(const convolve_kernel *kernel) {
     return integers;
 }
 
-/* Return the form for a kernel of integers. */
 static gf_convolve_form convolve_integer_form(const gf_convolve_plan *plan) {
     double bound = fabs(plan->offset * plan->scale);
     for (uint32_t i = 0; i < plan->count; i++)

@@ -105,7 +105,6 @@ GF_INLINE void convolve_double(const convolve_tile *tile, size_t i, vec s[4]) {
         s[b] = vec_load(results + b * VEC_FLOATS);
 }
 
-/* Compute a row of a tile. */
 GF_INLINE void convolve_row(const gf_type type, const gf_convolve_form form,
                             const convolve_tile *tile, unsigned char *out) {
     const gf_convolve_plan *plan = tile->plan;
@@ -152,7 +151,6 @@ static void convolve_row_by_form(const convolve_tile *tile, unsigned char *out) 
         convolve_row(GF_U16, GF_CONVOLVE_DOUBLE, tile, out);
 }
 
-/* Store row y in the ring. */
 static void convolve_put_row(const convolve_tile *tile, int64_t y, size_t slot) {
     unsigned char *row = tile->rows + slot * tile->row_bytes;
     if (tile->plan->form != GF_CONVOLVE_DOUBLE) {

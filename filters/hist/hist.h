@@ -63,17 +63,14 @@ static inline const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_
     return plan->luma ? "luma" : gf_channel_name(&plan->head.in, plan->first + s);
 }
 
-/* Return the number of counters in a state. */
 static inline uint64_t gf_hist_counters(const gf_hist_plan *plan) {
     return (uint64_t)plan->measured * plan->counters;
 }
 
-/* Return the number of counters of bins in a state. */
 static inline uint64_t gf_hist_state_counters(const gf_hist_plan *plan) {
     return plan->per_row || plan->folded ? 0 : gf_hist_counters(plan);
 }
 
-/* Return the sums of a row in its record. */
 static inline gf_hist_row_sums *gf_hist_sums_of(const gf_hist_plan *plan, void *record) {
     uint64_t *bins = (uint64_t *)record;
     return (gf_hist_row_sums *)(void *)(bins + (plan->per_row ? gf_hist_counters(plan) : 0));
@@ -167,18 +164,15 @@ GF_BOTH uint32_t gf_hist_key(uint32_t bits) {
  * the two is monotonic, and so is its rounding. Keys order the values: an integer is its own key;
  * the keys of f32 ascend from -infinity to infinity. */
 
-/* Return the key after the last one. */
 static inline uint32_t gf_hist_end_key(const gf_hist_plan *plan) {
     return (plan->head.in.type == GF_F32 ? 0xff800000u : gf_type_max(plan->head.in.type)) + 1;
 }
 
-/* Return the value of a key. */
 static inline float gf_hist_value(const gf_hist_plan *plan, uint32_t key) {
     const uint32_t bits = key & 0x80000000u ? key ^ 0x80000000u : ~key;
     return gf_sample_number(plan->head.in.type, plan->head.in.type == GF_F32 ? bits : key);
 }
 
-/* Return the counter of a key. */
 static inline uint32_t gf_hist_counter_of(const gf_hist_plan *plan, uint32_t key) {
     return plan->outside ? gf_hist_bin_ranged((double)gf_hist_value(plan, key), plan->lo, plan->hi,
                                               plan->hi - plan->lo, plan->bins)

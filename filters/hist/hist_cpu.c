@@ -144,7 +144,6 @@ static size_t hist_max_cells(const gf_hist_plan *plan) {
     return max;
 }
 
-/* Return the number of lanes of the row sums. */
 static size_t hist_lane_count(const gf_hist_plan *plan) {
     return plan->row_sums ? (size_t)GF_LANES * plan->measured : 0;
 }
@@ -220,7 +219,6 @@ GF_INLINE void hist_count_tables(const gf_hist_piece *piece, const bool bins, ui
         hist_count_n(piece, bins, false, 12, stride, tables);
 }
 
-/* Compute the bins of n samples. */
 static void hist_find_bins(const gf_hist_simd *simd, const gf_hist_plan *plan, const void *values,
                            size_t n, uint32_t *bins) {
     const uint32_t nodata = gf_hist_nodata(plan);
@@ -442,7 +440,6 @@ static void hist_add_sums(const gf_hist_part *part, const gf_hist_piece *piece, 
     }
 }
 
-/* Reduce the lanes to the record of a row. */
 static void hist_end_sums(const gf_hist_part *part, gf_hist_row_sums *record) {
     const size_t measured = part->plan->measured;
     const gf_hist_lanes *lanes = &part->lanes;

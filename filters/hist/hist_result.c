@@ -449,7 +449,6 @@ static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t c
     return gf_value_uint(column == COLUMN_FROM ? first : at == plan->bins ? max : first - 1);
 }
 
-/* Return the value of kept sample i of a bin. */
 static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_kept *bin, uint64_t i) {
     const gf_type type = plan->head.in.type;
     return gf_value_sample(type, gf_get_sample(type, bin->values, i));

@@ -55,7 +55,6 @@ GF_INLINE size_t hist_luma_vectors(const uint8_t *p, size_t n, const size_t chan
 
 #endif
 
-/* Compute the luma of n pixels. */
 GF_INLINE void hist_luma(const gf_type type, const void *pixels, size_t n, const size_t channels,
                          void *values) {
     size_t i = 0;

@@ -194,7 +194,6 @@ static void percentile_prefetch(gf_percentile_part *part, uint32_t n) {
     }
 }
 
-/* Compute minima of lines. */
 static void percentile_extremes(gf_percentile_part *part, unsigned char *to, const unsigned char *a,
                                 const unsigned char *b, size_t n) {
     const bool minimum = part->plan->form == GF_PERCENTILE_MINIMUM;

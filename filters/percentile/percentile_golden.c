@@ -28,7 +28,6 @@ static void golden_put(const golden_channel *all, uint64_t x, uint64_t y, int32_
                   gf_sample_number(format->type, bits));
 }
 
-/* Store the keys of all pixels. */
 static void golden_load(const golden_channel *all, int32_t *keys) {
     const gf_format *format = &all->plan->head.in;
     const gf_rows *in = &all->strip->in[0];
@@ -55,7 +54,6 @@ static uint64_t golden_pixel(const golden_channel *all, int64_t x, int64_t y) {
 
 /* ---- minimum and maximum --------------------------------------------------------------------- */
 
-/* Return the minimum or maximum of n keys. */
 static int32_t golden_best(const golden_channel *all, const int32_t *keys, uint64_t n) {
     const bool minimum = all->plan->form == GF_PERCENTILE_MINIMUM;
     int32_t best = keys[0];
@@ -130,7 +128,6 @@ static int32_t golden_search(const golden_window *window) {
     return window->keys[rank];
 }
 
-/* Rank the pixels. */
 static void golden_rank(golden_window *window) {
     const uint64_t n = window->all->pixels + 1;
     uint64_t rank = 0;

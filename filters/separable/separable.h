@@ -51,7 +51,6 @@ typedef struct gf_separable_plan {
     float amount, threshold;
 } gf_separable_plan;
 
-/* Size of a tap of a plan's form in bytes. */
 GF_BOTH size_t gf_separable_tap_bytes(gf_separable_form form) {
     return form == GF_SEPARABLE_DOUBLE ? sizeof(double) : sizeof(float);
 }

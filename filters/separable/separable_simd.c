@@ -107,7 +107,6 @@ static inline vec_bits fixed_sum(const uint16_t *a, const uint16_t *b) {
     return VEC_OP(add_epi16)(vec_load_bits(a), vec_load_bits(b));
 }
 
-/* Add the products of pairs with a pair of taps. */
 static inline vec_bits fixed_multiply_add(vec_bits s, vec_bits pairs, vec_bits taps) {
 #if VEC_FLOATS == 16
     return _mm512_dpwssd_epi32(s, pairs, taps);

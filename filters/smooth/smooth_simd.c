@@ -219,7 +219,6 @@ GF_INLINE gf_smooth_window smooth_window_of(const gf_smooth_seven *seven, ptrdif
     return window;
 }
 
-/* Compute the sums of the windows from p on. */
 GF_INLINE void smooth_sums(const uint8_t *p, const gf_smooth_window *window, vec_bits *lo,
                            vec_bits *hi) {
     vec_bits in[8];

@@ -212,7 +212,6 @@ static gf_status filter_compute(gf_cli_job *job, gf_outcome *outcome, gf_error *
     return status;
 }
 
-/* Free the results of all steps. */
 static void free_results(gf_result *results[GF_CLI_MAX_STEPS]) {
     for (size_t i = 0; i < GF_CLI_MAX_STEPS; i++) {
         gf_result_free(results[i]);

@@ -135,7 +135,6 @@ static void print_real(FILE *file, gf_value_type type, double real) {
     json_value(file, (gf_value){.type = type, .real = real});
 }
 
-/* Print an array of the names of the set bits. */
 static void print_bits(FILE *file, const char *const *names, uint64_t bits) {
     const char *gap = "[";
     for (size_t i = 0; names[i]; i++)

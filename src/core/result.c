@@ -162,7 +162,6 @@ static void value_format_uint(uint64_t high, uint64_t low, char *text) {
     memcpy(text, at, (size_t)(digits + sizeof digits - at));
 }
 
-/* Print n / 10^k with its sign. */
 static void value_put_decimal(bool minus, uint64_t n, int k, char *text) {
     char digits[NUMBER_BYTES], *at = digits + sizeof digits;
     *--at = 0;

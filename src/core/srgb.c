@@ -15,7 +15,6 @@ typedef struct srgb_integer {
     uint32_t limbs[LIMBS];
 } srgb_integer;
 
-/* Multiply by a factor, `times` times. */
 static void srgb_multiply(srgb_integer *product, uint32_t factor, int times) {
     for (int t = 0; t < times; t++) {
         uint64_t carry = 0;

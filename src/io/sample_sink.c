@@ -37,7 +37,6 @@ struct gf_sample_sink {
 
 /* ---- CSV and JSON, one line per sample; NumPy: packed records in native byte order ----------- */
 
-/* Put the header at the start of the chunk. */
 static void sample_put_header(gf_sample_sink *sink, uint64_t count) {
     const gf_sample_layout *layout = &sink->layout;
     const char order = gf_host_is_little() ? '<' : '>';

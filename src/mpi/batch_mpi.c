@@ -130,7 +130,6 @@ static bool worker_done(void *context, const gf_batch_done *done) {
     return true; /* only the leader stops a batch */
 }
 
-/* Run the items of this rank. */
 static void *worker_run(void *argument) {
     batch_worker *worker = argument;
     const gf_cli_shared_batch *batch = worker->batch;

@@ -24,7 +24,6 @@ void gf_mpi_rest(unsigned *tries) {
     nanosleep(&(struct timespec){.tv_nsec = SHORTEST << doublings}, NULL);
 }
 
-/* Wait until a request is complete. */
 static void mpi_finish(MPI_Request *request) {
     int done = 0;
     for (unsigned tries = 0;; gf_mpi_rest(&tries)) {

@@ -317,7 +317,6 @@ static void put_words(const gf_param *param, FILE *out) {
         fputs("all 0", out);
 }
 
-/* Write the lines of options, all of NAME. */
 static void put_table_options(const char *name, const gf_param *params, size_t count, FILE *out) {
     static const char *const kinds[GF_PARAM_INT_PAIR + 1] = {
         [GF_PARAM_FLAG] = "nothing", [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files"};

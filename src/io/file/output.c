@@ -114,7 +114,6 @@ static void output_drop_claim(gf_output *output) {
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Return the part after the last slash. */
 static const char *path_last_part(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -186,7 +185,6 @@ bool gf_output_seekable(const gf_output *output) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Fail with the errno of an operation. */
 static gf_status output_fail(const gf_output *output, const char *what, int cause,
                              gf_error *error) {
     if (cause == ENOENT) /* also for directories such as /proc, which hold no files of users */
@@ -491,7 +489,6 @@ gf_status gf_output_open(const char *path, const gf_file_options *options, bool 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Write all vectors at the file offset. */
 static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, int count,
                                       gf_error *error) {
     for (ssize_t written = 0;;) {
@@ -765,7 +762,6 @@ static gf_status output_commit_one(gf_output *output, bool reversible, gf_error 
                : output_fail(output, "cannot rename the output to its final name", cause, error);
 }
 
-/* Append text to the message of an error. */
 static void output_extend_message(gf_error *error, const char *before, const char *name,
                                   const char *after) {
     if (!error)

@@ -190,7 +190,6 @@ static bool segment_has_tag(const jpeg_source *source, size_t size, const char *
     return size >= bytes && memcmp(source->segment, tag, bytes) == 0;
 }
 
-/* Append data to a part. */
 static void part_join(jpeg_source *source, gf_chunk *part, const void *data, size_t size) {
     unsigned char *joined = realloc(part->data, part->size + size + 1);
     if (!joined) {
@@ -202,7 +201,6 @@ static void part_join(jpeg_source *source, gf_chunk *part, const void *data, siz
     part->size += size;
 }
 
-/* Keep a piece of the ICC profile. */
 static void segment_keep_piece(jpeg_source *source, size_t size) {
     jpeg_header *header = &source->header;
     const unsigned number = size >= ICC_HEAD ? source->segment[ICC_HEAD - 2] : 0,
@@ -256,7 +254,6 @@ static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t 
     }
 }
 
-/* Read a segment. */
 static boolean segment_on_marker(j_decompress_ptr jpeg) {
     jpeg_source *source = jpeg->client_data;
     const int marker = jpeg->unread_marker;

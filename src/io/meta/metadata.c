@@ -507,7 +507,6 @@ uint32_t gf_metadata_orientation(const gf_metadata *metadata) {
     return exif ? gf_exif_orientation(exif) : 0;
 }
 
-/* Exchange the bytes at two offsets. */
 static void item_exchange(const gf_chunk *item, uint64_t one, uint64_t other, size_t bytes) {
     unsigned char saved[sizeof(double)];
     memcpy(saved, item->data + one, bytes);

@@ -402,7 +402,6 @@ static void unfilter_align(gf_png_parallel *p, segment *s) {
     memcpy(p->partial, rows + complete * row, p->partial_bytes);
 }
 
-/* Return the first byte of a block of columns. */
 static size_t unfilter_column(const gf_png_parallel *p, uint32_t block) {
     return p->image->row_bytes / p->image->unit * block / p->blocks * p->image->unit;
 }
@@ -532,7 +531,6 @@ static void schedule_wake(gf_png_parallel *p) {
         pthread_cond_signal(p->idle != 0 ? &p->changed : &p->ready);
 }
 
-/* Release the lock. */
 static void schedule_unlock(gf_png_parallel *p) {
     schedule_wake(p);
     pthread_mutex_unlock(&p->lock);

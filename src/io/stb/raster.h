@@ -54,7 +54,6 @@ typedef struct gf_raster {
 /* Files whose runs may leave out pixels can have up to this many without any bytes for them. */
 enum { GF_RASTER_FREE_PIXELS = 1 << 22 };
 
-/* Set the outcome and its reason, and return false. */
 static inline bool gf_raster_fail(gf_raster *raster, gf_raster_outcome result, const char *reason) {
     raster->outcome = result;
     raster->reason = reason;

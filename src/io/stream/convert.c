@@ -377,7 +377,6 @@ typedef struct pages_source {
     gf_page_place place;
 } pages_source;
 
-/* Continue with the next page. */
 static gf_status pages_next(pages_source *pages, gf_error *error) {
     gf_source **inner = &pages->wrap.inner, *next;
     const gf_format format = (*inner)->format;
@@ -621,7 +620,6 @@ typedef struct nodata_source {
     gf_left_out *left_out;
 } nodata_source;
 
-/* Mark the samples of a row that have the nodata value. */
 static void nodata_mark(uint8_t *missing, const void *row, uint64_t n, gf_type type, float value) {
     const uint8_t *u8 = row;
     const uint16_t *u16 = row;

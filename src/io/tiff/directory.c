@@ -22,7 +22,6 @@ static uint64_t entry_bytes(const gf_tiff_entry *entry) {
     return entry->count * gf_ifd_type_bytes(entry->type);
 }
 
-/* Return the group of a tag of the first directory. */
 static gf_tiff_group tag_group(uint32_t tag) {
     static const struct {
         uint16_t first, last, group;
@@ -177,7 +176,6 @@ static gf_status reader_fail(directory_reader *reader, gf_error *error) {
                             reader->ifd.file.name);
 }
 
-/* Move to the next entry of a directory. */
 static bool reader_next(directory_reader *reader, unsigned directory) {
     const bool found = gf_ifd_next(&reader->ifd, &reader->entry);
     reader->group = directory == FIRST ? tag_group(reader->entry.tag) : directory;

@@ -77,7 +77,6 @@ static uint64_t piece_first(const tiff_source *source, uint64_t number) {
     return first < source->base.format.height ? first : source->base.format.height;
 }
 
-/* Return the number of the piece with a row. */
 static uint64_t piece_of(const tiff_source *source, uint64_t y) {
     const gf_tiff_layout *layout = &source->layout;
     return y / layout->unit_rows * layout->pieces + y % layout->unit_rows / layout->piece_rows;

@@ -188,7 +188,6 @@ static bool unit_is_sparse(const gf_tiff_unit *unit) {
     return unit->offset == 0 && unit->bytes == 0;
 }
 
-/* Read the compressed bytes of a unit. */
 static gf_status unit_read_raw(gf_tiff_unit *unit, gf_error *error) {
     const gf_tiff_file *file = unit->worker->file;
     const gf_tiff_layout *layout = unit->worker->layout;

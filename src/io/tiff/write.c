@@ -226,7 +226,6 @@ static bool tiff_fraction(double number, uint32_t fraction[2]) {
     return fraction[0] != 0;
 }
 
-/* Add the tags that have values. */
 static gf_status tiff_add_tags(tiff_sink *sink, const gf_tiff_entry *tags, size_t count,
                                gf_error *error) {
     gf_status status = GF_OK;
@@ -236,7 +235,6 @@ static gf_status tiff_add_tags(tiff_sink *sink, const gf_tiff_entry *tags, size_
     return status;
 }
 
-/* Replace the tags of the metadata. */
 static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata, gf_error *error) {
     gf_metadata items = {0};
     gf_tiff_list_clear(&sink->list);
@@ -268,7 +266,6 @@ static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata,
     return status;
 }
 
-/* Add the tags that describe the pixels. */
 static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
     enum { MAX_CHANNELS = 4 };
     const gf_format *format = &sink->encoder.format;
