@@ -14,8 +14,6 @@ enum { MAX_SHARDS = 1000000, MAX_ENGINES = 8 /* listed in the summary */ };
 
 typedef struct batch_run {
     const gf_cli_work *work;
-    const gf_filter_info *info; /* of the command */
-    const gf_cli_line *line;
     const gf_cli_options *options; /* of the line */
     uint64_t shard, shards;        /* inputs shard, shard + shards, ..., counted from 1 */
     gf_cli_inputs inputs;          /* of all shards */
@@ -76,8 +74,8 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
         return gf_set_error(
             error, GF_USAGE,
             "--plot: not supported for several inputs; run the filter once per input");
-    for (size_t i = 0; i < run->line->operand_count; i++)
-        standard += strcmp(run->line->operands[i], "-") == 0;
+    for (size_t i = 0; i < run->work->line->operand_count; i++)
+        standard += strcmp(run->work->line->operands[i], "-") == 0;
     if (standard && run->work->writers)
         return gf_set_error(error, GF_USAGE,
                             "--out-dir: standard input has no file name for its output; filter it "
@@ -85,7 +83,7 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
     if (standard + (options->files_from && strcmp(options->files_from, "-") == 0) > 1)
         return gf_set_error(error, GF_USAGE,
                             "%s: standard input can be read only once; name one of the files",
-                            run->info->name);
+                            run->work->info->name);
     if (options->out_dir && !options->out_dir[0])
         return gf_set_error(error, GF_USAGE,
                             "--out-dir '': must not be empty; . is the current directory");
@@ -109,7 +107,7 @@ static void batch_fail_item(batch_run *run, const gf_cli_input *input, gf_error 
     const int cause = error->cause;
     run->progress.failed++;
     if (run->options->json)
-        gf_cli_report_json_failure(stdout, run->info, input->path,
+        gf_cli_report_json_failure(stdout, run->work->info, input->path,
                                    input->out ? input->out[run->work->writers - 1] : NULL, error);
     if (cause == EEXIST && !run->begun) {
         run->first_existing = run->existing++ ? run->first_existing : batch_existing(run, input);
@@ -170,7 +168,7 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
     gf_cli_inputs *inputs = &run->inputs;
     gf_status status = batch_check(run, error);
     if (!status)
-        status = gf_cli_gather(run->info->name, run->line, inputs, error);
+        status = gf_cli_gather(run->work->info->name, run->work->line, inputs, error);
     run->progress.failed = inputs->failed;
     if (!status && options->out_dir)
         status = gf_cli_outputs_name(inputs, run->work, error);
@@ -183,7 +181,7 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
     run->files = inputs->failed + (inputs->count + run->shards - 1 - i) / run->shards;
     run->items = calloc(inputs->count + 1, sizeof *run->items);
     if (!run->items)
-        return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", run->work->info->name);
     for (; i < inputs->count; i += run->shards) {
         gf_error one = {0};
         bool skip;
@@ -481,8 +479,8 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     progress->ended = run->skipped + progress->failed;
     if (!run->options->quiet)
         progress->remedy = run->work->writers ? "; --resume continues" : "";
-    gf_cli_progress_begin(progress, run->info->name, run->options->progress, run->options->quiet,
-                          gf_cli_ranks()->count > 1);
+    gf_cli_progress_begin(progress, run->work->info->name, run->options->progress,
+                          run->options->quiet, gf_cli_ranks()->count > 1);
     gf_status status = batch_run_items(run, GF_OK, error);
     gf_cli_progress_end();
     run->begun = run->begun || !status;
@@ -505,8 +503,6 @@ gf_status gf_cli_batch(const gf_cli_work *work, gf_error *error) {
     const gf_cli_peers *peers = gf_cli_ranks();
     const gf_cli_line *line = work->line;
     batch_run run = {.work = work,
-                     .info = work->info,
-                     .line = line,
                      .options = &line->options,
                      .shard = 1,
                      .shards = 1,

@@ -28,11 +28,10 @@ static gf_status pipeline_read(const char *path, char **text, gf_error *error) {
 }
 
 /* Check the operands. *out: the path or template of a last writer; NULL: none. *many: a batch. */
-static gf_status pipeline_ends(const gf_cli_line *line, bool words, const char **out, bool *many,
-                               gf_error *error) {
+static gf_status pipeline_ends(const gf_cli_line *line, const char *text, const char *file,
+                               const char **out, bool *many, gf_error *error) {
     const gf_cli_options *options = &line->options;
-    const char *text = gf_settings_text(line->filter, "steps"),
-               *file = gf_settings_text(line->filter, "pipeline");
+    const bool words = line->steps;
     const size_t count = line->operand_count;
     if ((text != NULL) + (file != NULL) + words != 1)
         return gf_set_error(error, GF_USAGE,
@@ -103,7 +102,7 @@ static gf_status pipeline_run(const gf_cli_line *line, gf_error *error) {
     size_t words = 0;
     while (line->steps && line->steps[words])
         words++;
-    gf_status status = pipeline_ends(line, line->steps, &out, &many, error);
+    gf_status status = pipeline_ends(line, text, file, &out, &many, error);
     if (!status && file)
         status = pipeline_read(file, &read, error);
     if (!status && line->steps)
