@@ -364,7 +364,8 @@ static void decoder_retry(void *context, uint32_t task, uint32_t) {
             gf_fail(error, GF_USAGE,
                     NAME ": the image of a file has another format; use that of gf_png_format");
     else
-        error->status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, error);
+        error->status =
+            gf_source_read_all(source, "PNG", "the image", UINT64_MAX, 0, &pixels, error);
     source->ops->close(source);
     if (error->status)
         return;

@@ -54,30 +54,6 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     return GF_OK;
 }
 
-/* Read an image as samples of another type. Samples that grow are read to the end of the memory,
- * and converted from there: no second block is needed. */
-static gf_status load_pixels(gf_source *source, const char *name, const gf_format *format,
-                             uint64_t max_memory, void **pixels, gf_error *error) {
-    const size_t row = gf_row_bytes(&source->format);
-    const uint64_t height = format->height, size = height * gf_max(row, gf_row_bytes(format));
-    unsigned char *block = gf_alloc_limited(size, max_memory, name, "the image", error);
-    if (!block)
-        return GF_FAILED;
-    unsigned char *rows = block + (size - height * row);
-    gf_status status = source->ops->read(source, rows, row, height, error);
-    if (!status)
-        status = source->ops->finish(source, error);
-    if (status) {
-        free(block);
-        return status;
-    }
-    const gf_conversion how = gf_conversion_of(&source->format, format, false);
-    const uint64_t samples = gf_row_samples(format) * height;
-    source->metadata.remarks.outside = gf_convert_samples(&how, block, rows, samples);
-    *pixels = block;
-    return GF_OK;
-}
-
 gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                        void **pixels, gf_report *report, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
@@ -93,10 +69,18 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     *format = source->format;
     format->type = gf_depth_type(options ? options->write.depth : GF_DEPTH_INPUT, format->type);
     status = gf_format_check(format, name, error);
-    if (!status && format->type != source->format.type)
-        status = load_pixels(source, name, format, limits.max_memory, pixels, error);
-    else if (!status)
-        status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
+    /* Samples that grow are converted where they are: no second block is needed. */
+    const size_t row = gf_row_bytes(&source->format), row_after = gf_row_bytes(format);
+    if (!status)
+        status = gf_source_read_all(source, name, "the image", limits.max_memory, row_after, pixels,
+                                    error);
+    if (!status && format->type != source->format.type) {
+        const gf_conversion how = gf_conversion_of(&source->format, format, false);
+        const uint64_t height = format->height, shift = row_after > row ? row_after - row : 0;
+        source->metadata.remarks.outside =
+            gf_convert_samples(&how, *pixels, (unsigned char *)*pixels + height * shift,
+                               gf_row_samples(format) * height);
+    }
     if (report)
         *report = (gf_report){.in = *format,
                               .in_bytes = source->bytes,

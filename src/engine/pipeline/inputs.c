@@ -306,8 +306,9 @@ gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, g
     void *pixels;
     if (source->memory > *memory / 2)
         gf_inputs_shrink(inputs);
-    const gf_status status = gf_source_read_all(
-        source, inputs->name, "an image from a pipe that is read twice", *memory, &pixels, error);
+    const gf_status status =
+        gf_source_read_all(source, inputs->name, "an image from a pipe that is read twice", *memory,
+                           0, &pixels, error);
     gf_busy_add(busy, gf_source_busy(source, gf_now() - began));
     if (status)
         return status;

@@ -242,7 +242,7 @@ static gf_status rotate_read(gf_source *base, void *dst, size_t stride, uint64_t
     const size_t pixel = gf_row_bytes(&base->format) / (size_t)width;
     void *pixels = rotate->wrap.buffer;
     if (!pixels && gf_source_read_all(rotate->wrap.inner, rotate->wrap.name, rotate->what,
-                                      rotate->max_memory, &pixels, error))
+                                      rotate->max_memory, 0, &pixels, error))
         return GF_FAILED;
     rotate->wrap.buffer = pixels;
     const double start = gf_now();

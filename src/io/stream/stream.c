@@ -21,13 +21,14 @@ void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_
 }
 
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
-                             uint64_t max_memory, void **pixels, gf_error *error) {
-    const gf_format *format = &source->format;
-    const size_t row = gf_row_bytes(format);
-    *pixels = gf_alloc_limited(format->height * row, max_memory, name, what, error);
+                             uint64_t max_memory, size_t min_row, void **pixels, gf_error *error) {
+    const uint64_t height = source->format.height;
+    const size_t row = gf_row_bytes(&source->format), shift = min_row > row ? min_row - row : 0;
+    *pixels = gf_alloc_limited(height * (row + shift), max_memory, name, what, error);
     if (!*pixels)
         return GF_FAILED;
-    gf_status status = source->ops->read(source, *pixels, row, format->height, error);
+    gf_status status =
+        source->ops->read(source, (unsigned char *)*pixels + height * shift, row, height, error);
     if (!status)
         status = source->ops->finish(source, error);
     if (status) {

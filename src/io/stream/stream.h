@@ -90,9 +90,10 @@ static inline gf_busy gf_source_busy(const gf_source *source, double called) {
 void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_error *error);
 
 /* Read a whole image and finish the source. *pixels receives rows without padding, which the caller
- * frees. `name`, `what` and max_memory are used as by gf_check_memory. */
+ * frees; if they are shorter than min_row, they are at the end of memory for rows of min_row bytes.
+ * `name`, `what` and max_memory are used as by gf_check_memory. */
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
-                             uint64_t max_memory, void **pixels, gf_error *error);
+                             uint64_t max_memory, size_t min_row, void **pixels, gf_error *error);
 
 typedef struct gf_sink_ops {
     /* Write the next `rows` rows. Not called after the last row. */

@@ -123,7 +123,7 @@ static void *cpu_pixels(const png_bytes *file, gf_error *error) {
     error->status = gf_png_memory_source(file->data, file->size, "PNG", &source, error);
     if (error->status)
         return NULL;
-    error->status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, error);
+    error->status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, 0, &pixels, error);
     source->ops->close(source);
     return error->status ? NULL : pixels;
 }

@@ -216,7 +216,7 @@ TEST(scans_late_metadata) {
     put_bytes(path(), file.data, file.size);
     read = open_source(path(), NULL);
     assert_int_equal(read->dropped, 0);
-    assert_ok(gf_source_read_all(read, "x", "x", 1 << 20, &pixels, NULL));
+    assert_ok(gf_source_read_all(read, "x", "x", 1 << 20, 0, &pixels, NULL));
     assert_true(gf_png_scan_file(file.data, file.size, &scan));
     assert_ok(
         gf_memory_source(&scan.format, file.data, gf_row_bytes(&scan.format), &scanned, NULL));

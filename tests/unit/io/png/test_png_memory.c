@@ -128,7 +128,7 @@ TEST(reads_from_memory) {
     assert_ok(gf_png_format(file.data, file.size, &format, &why));
     assert_true(gf_format_equal(&format, &wanted));
     assert_ok(gf_png_memory_source(file.data, file.size, "PNG", &source, &why));
-    assert_ok(gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, &why));
+    assert_ok(gf_source_read_all(source, "PNG", "the image", UINT64_MAX, 0, &pixels, &why));
     source->ops->close(source);
     assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
     assert_int_equal(gf_png_format(file.data, 20, &format, &why), GF_FAILED);
