@@ -303,22 +303,17 @@ typedef struct gf_started {
 } gf_started;
 
 extern const gf_backend gf_backend_golden, gf_backend_cpu, gf_backend_cuda;
+/* Golden on the strips of another backend, for --verify: it has no name and no request. */
+extern const gf_backend gf_backend_verify;
 
 typedef enum gf_backend_index { GF_GOLDEN, GF_CPU, GF_CUDA, GF_BACKEND_COUNT } gf_backend_index;
 
 /* Return a backend; NULL if it is not built in. Defined by the registry. */
 const gf_backend *gf_backend_at(int index);
 
-/* Return a part of the rows of a strip as a strip with their inputs and the same state. */
-gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts);
-
 /* Compute a part of a strip with the filter's CPU function, or with golden if there is none. */
 gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts,
                           void *scratch, gf_isa isa, gf_error *error);
-
-/* Return the strip of a node of a slot, without a state and with its first payload. in: the rows
- * that it reads of its edge. */
-gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows *in, const gf_node_rows *out);
 
 /* Allocate n aligned blocks of `bytes` bytes; 0 bytes are valid. Return NULL if out of memory. */
 void *gf_aligned_alloc(size_t n, size_t bytes);

@@ -1,6 +1,7 @@
 /* The cpu backend: a pool of threads computes the parts of each strip; parts of several strips may
  * run concurrently. The golden backend: one thread computes the whole image as one strip, so that
- * errors in the division into strips cannot affect it. */
+ * errors in the division into strips cannot affect it. For --verify, threads run golden on parts of
+ * strips. */
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 typedef struct gf_cpu {
     const char *name; /* of the backend */
-    bool golden;      /* run golden functions */
+    bool golden;      /* run golden functions: on parts only with several threads */
     gf_pool *pool;
     uint32_t threads;
     bool unthreaded; /* run all work in the calling thread */
@@ -110,6 +111,11 @@ static gf_status cpu_open_golden(const gf_engine_options *options, void **state,
                    state, error);
 }
 
+static gf_status cpu_open_verify(const gf_engine_options *options, void **state, gf_error *error) {
+    const uint32_t threads = options->threads ? options->threads : gf_cores();
+    return cpu_new((gf_cpu){.name = "golden", .golden = true, .threads = threads}, state, error);
+}
+
 static void cpu_close(void *state) {
     gf_cpu *cpu = state;
     gf_pool_close(cpu->pool);
@@ -122,12 +128,12 @@ static void cpu_describe(const void *state, char *text, size_t size) {
              cpu->golden ? "scalar" : gf_simd_names[1 + cpu->isa]);
 }
 
-static bool cpu_one_state(const gf_plan *plan) {
-    return plan->ordered || (plan->disjoint && !plan->golden_only);
+static bool cpu_one_state(const gf_cpu *cpu, const gf_plan *plan) {
+    return plan->ordered || (plan->disjoint && !plan->golden_only && !cpu->golden);
 }
 
 static uint32_t cpu_count_states(const gf_cpu *cpu, const gf_plan *plan) {
-    return cpu_one_state(plan) ? 1 : cpu->threads;
+    return cpu_one_state(cpu, plan) ? 1 : cpu->threads;
 }
 
 /* Return the bytes of all states of a chain. */
@@ -188,9 +194,9 @@ static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *cut, uint32_t n
     uint64_t parts = rows * plan->inputs * from->stride / PART_BYTES + 1;
     if ((double)parts > by_work)
         parts = (uint64_t)by_work;
-    parts = gf_min(parts, cpu->threads);
-    if (cpu->golden || (cut->slots == 1 && work < INLINE_NS) ||
-        (plan->golden_only && plan->ordered))
+    parts = cpu->golden ? cpu->threads : gf_min(parts, cpu->threads);
+    if ((cut->slots == 1 && work < INLINE_NS && !cpu->golden) ||
+        ((plan->golden_only || cpu->golden) && plan->ordered))
         parts = 1;
     return plan->has_payload ? gf_payload_pieces(cut, node, (uint32_t)parts) : (uint32_t)parts;
 }
@@ -293,16 +299,47 @@ static gf_status cpu_begin(void *state, const gf_cut *cut, gf_slot *slots, unsig
     return GF_OK;
 }
 
+/* Return a part of the rows of a strip as a strip with their inputs and the same state. */
+static gf_strip cpu_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part,
+                               uint32_t parts) {
+    const uint64_t begin = strip->out.y0 + gf_share(strip->out.rows, part, parts);
+    const uint64_t end = strip->out.y0 + gf_share(strip->out.rows, part + 1, parts);
+    const gf_range needs = gf_map_needs(plan, (gf_range){begin, end});
+    gf_strip piece = *strip;
+    piece.out = gf_rows_part(&strip->out, begin, end - begin);
+    piece.records = gf_record(plan, strip, begin);
+    for (uint32_t i = 0; i < plan->inputs && begin < end; i++)
+        piece.in[i] = gf_rows_part(&strip->in[i], needs.first, needs.end - needs.first);
+    return piece;
+}
+
+/* Return the strip of a node, without a state and with its first payload. in: the rows that it
+ * reads of its edge. */
+static gf_strip cpu_strip(const gf_plan *plan, const gf_rows *in, const gf_node_rows *out) {
+    const gf_rows *second = &out->second;
+    return (gf_strip){
+        .in = {second->data ? gf_rows_part(in, second->y0, second->rows) : *in, *second},
+        .out = out->rows,
+        .records = out->records,
+        .payload = out->payloads,
+        .constants = plan->constants};
+}
+
+/* Compute a part of a strip with golden. */
+static gf_status cpu_golden_part(const gf_plan *plan, const gf_strip *strip, uint32_t part,
+                                 uint32_t parts, gf_error *error) {
+    const gf_strip piece = parts > 1 ? cpu_strip_part(plan, strip, part, parts) : *strip;
+    /* A payload needs its header even if it has no rows. */
+    return piece.out.rows || piece.payload ? plan->filter->golden(plan, &piece, error) : GF_OK;
+}
+
 gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts,
                           void *scratch, gf_isa isa, gf_error *error) {
     const gf_filter *filter = plan->filter;
-    if (filter->cpu.run[isa]) {
-        filter->cpu.run[isa](plan, strip, part, parts, scratch);
-        return GF_OK;
-    }
-    const gf_strip piece = gf_strip_part(plan, strip, part, parts);
-    /* A payload needs its header even if it has no rows. */
-    return piece.out.rows || piece.payload ? filter->golden(plan, &piece, error) : GF_OK;
+    if (!filter->cpu.run[isa])
+        return cpu_golden_part(plan, strip, part, parts, error);
+    filter->cpu.run[isa](plan, strip, part, parts, scratch);
+    return GF_OK;
 }
 
 static void cpu_run_part(void *context, uint32_t part, uint32_t thread) {
@@ -310,15 +347,15 @@ static void cpu_run_part(void *context, uint32_t part, uint32_t thread) {
     cpu_node *node = task->node;
     const cpu_run *run = node->run;
     const gf_plan *plan = node->plan;
-    gf_strip strip = gf_slot_strip(plan, &task->in, task->out);
+    gf_strip strip = cpu_strip(plan, &task->in, task->out);
     const double began = gf_now();
     gf_error error;
-    strip.state = node->states + (cpu_one_state(plan) ? 0 : thread) * node->state_bytes;
+    strip.state = node->states + (cpu_one_state(run->cpu, plan) ? 0 : thread) * node->state_bytes;
     if (task->out->payload_pieces)
         strip.payload = task->out->payloads + part * task->out->payload_stride;
     const gf_status status =
         run->cpu->golden
-            ? plan->filter->golden(plan, &strip, &error)
+            ? cpu_golden_part(plan, &strip, part, node->parts, &error)
             : gf_compute_part(plan, &strip, part, node->parts,
                               run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
     if (status && !atomic_flag_test_and_set(&task->failed))
@@ -380,7 +417,7 @@ static cpu_task *cpu_begin_strip(cpu_node *node) {
     const uint32_t s = (uint32_t)(k % run->cut.slots);
     cpu_task *task = &node->tasks[s];
     if (k >= (node->from ? run->nodes[node->from - 1].done : run->submitted) ||
-        (cpu_one_state(node->plan) && node->done < k) || !cpu_place(node, task))
+        (cpu_one_state(run->cpu, node->plan) && node->done < k) || !cpu_place(node, task))
         return NULL;
     if (node->from)
         task->in = run->nodes[node->from - 1].tasks[s].view;
@@ -478,7 +515,7 @@ static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT], double *nodes) {
     uint64_t workers = 0;
     for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
         workers += run->nodes[i].parts *
-                   (cpu_one_state(run->nodes[i].plan) ? 1 : (uint64_t)run->cut.slots);
+                   (cpu_one_state(run->cpu, run->nodes[i].plan) ? 1 : (uint64_t)run->cut.slots);
         nodes[i] += (double)atomic_load(&run->nodes[i].busy) * 1e-9;
     }
     const double seconds = gf_pool_busy(run->cpu->pool) - run->busy_before;
@@ -514,3 +551,5 @@ const gf_backend gf_backend_cpu = {
 
 const gf_backend gf_backend_golden = {
     .name = "golden", .open = cpu_open_golden, .request = cpu_request_golden, CPU_BACKEND};
+
+const gf_backend gf_backend_verify = {.open = cpu_open_verify, CPU_BACKEND};

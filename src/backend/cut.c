@@ -1,5 +1,4 @@
-/* Division of an image into strips: rows of each edge, their positions in a ring, and parts of a
- * strip. */
+/* Division of an image into strips: rows of each edge, and their positions in a ring. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -177,7 +176,8 @@ void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots) {
         cut_set_most(cut, e);
         const gf_rows *image = e == 0 ? &cut->in : e == cut->nodes->count ? &cut->out : NULL;
         const uint64_t count = of->end - of->start;
-        const uint64_t strips = e == 0 || (cut->nodes->written >> e & 1) ? slots : UNWRITTEN_STRIPS;
+        const uint64_t strips =
+            e == 0 || (cut->nodes->written >> e & 1) ? slots : gf_min(slots, UNWRITTEN_STRIPS);
         of->ring_rows = of->max_rows && strips >= count / of->max_rows
                             ? count
                             : gf_min(count, of->keep + strips * of->max_rows);
@@ -213,28 +213,6 @@ bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, 
     ring->end = end;
     ring->use[k % GF_MAX_SLOTS] = (struct gf_ring_use){*at, end};
     return true;
-}
-
-gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts) {
-    const uint64_t begin = strip->out.y0 + gf_share(strip->out.rows, part, parts);
-    const uint64_t end = strip->out.y0 + gf_share(strip->out.rows, part + 1, parts);
-    const gf_range needs = gf_map_needs(plan, (gf_range){begin, end});
-    gf_strip piece = *strip;
-    piece.out = gf_rows_part(&strip->out, begin, end - begin);
-    piece.records = gf_record(plan, strip, begin);
-    for (uint32_t i = 0; i < plan->inputs && begin < end; i++)
-        piece.in[i] = gf_rows_part(&strip->in[i], needs.first, needs.end - needs.first);
-    return piece;
-}
-
-gf_strip gf_slot_strip(const gf_plan *plan, const gf_rows *in, const gf_node_rows *out) {
-    const gf_rows *second = &out->second;
-    return (gf_strip){
-        .in = {second->data ? gf_rows_part(in, second->y0, second->rows) : *in, *second},
-        .out = out->rows,
-        .records = out->records,
-        .payload = out->payloads,
-        .constants = plan->constants};
 }
 
 void *gf_aligned_alloc(size_t n, size_t bytes) {

@@ -112,7 +112,8 @@ void gf_engine_close(gf_engine *engine) {
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
         if (engine->started[i].backend)
             engine->started[i].backend->close(engine->started[i].state);
-    gf_pool_close(engine->verify_pool);
+    if (engine->verify)
+        gf_backend_verify.close(engine->verify);
     free(engine);
 }
 

@@ -13,10 +13,10 @@ struct gf_engine {
     const gf_backend *named;              /* explicitly requested backend; NULL for auto */
     gf_started started[GF_BACKEND_COUNT]; /* backend NULL: not started */
     double start_seconds;                 /* start-up time not yet added to a report */
-    bool may_fall_back;   /* "cuda" for a batch under "auto": may fall back to cpu */
-    bool may_defer;       /* in a batch: no fallback if CUDA fails before the first strip */
-    gf_error cuda_error;  /* its status is not GF_OK: CUDA failed, and is not used again */
-    gf_pool *verify_pool; /* threads for golden during verification; NULL until needed */
+    bool may_fall_back;  /* "cuda" for a batch under "auto": may fall back to cpu */
+    bool may_defer;      /* in a batch: no fallback if CUDA fails before the first strip */
+    gf_error cuda_error; /* its status is not GF_OK: CUDA failed, and is not used again */
+    void *verify;        /* state of gf_backend_verify; NULL until needed */
     /* Jobs of gf_run_on_device, the most recently used first, and the function that frees one. */
     gf_device_job *jobs[GF_KEPT_JOBS];
     size_t job_count;

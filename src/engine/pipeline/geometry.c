@@ -167,9 +167,9 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *er
         if (request.fits_source)
             geometry_fit_to_source(cut, &request, job);
     }
-    gf_u128 extra = request.extra + job->consumer->extra;
-    for (uint32_t i = 0; i < job->nodes->count; i++)
-        extra += geometry_plan(cut, i)->state_bytes;
+    gf_u128 extra = request.extra;
+    for (uint32_t i = 0; i < job->nodes->count; i++) /* merged, and those of the verifier */
+        extra += (gf_u128)geometry_plan(cut, i)->state_bytes * (1 + job->consumer->golden_parts);
     for (uint32_t slots = request.slots;;) {
         gf_cut_set(cut, cut->height, (uint32_t)gf_min(slots, cut->strips));
         const gf_u128 golden =

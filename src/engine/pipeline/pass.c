@@ -61,17 +61,14 @@ static void pass_report_fallback(const gf_pass *pass, uint64_t done) {
 /* Stream the image to the consumer, through the verifier if enabled. */
 static gf_status pass_stream(gf_pass *pass, gf_stream_stop *stop, gf_error *error) {
     gf_engine *engine = pass->engine;
-    const uint32_t threads = gf_engine_threads(engine);
     gf_status status = GF_OK;
     pass->job.consumer = pass->consumer;
     if (engine->options.verify) {
-        if (!engine->verify_pool)
-            status = gf_pool_open(threads, &engine->verify_pool, error);
-        pass->verifier = (gf_verifier){.next = pass->consumer,
-                                       .stream = &pass->job,
-                                       .pool = engine->verify_pool,
-                                       .threads = threads};
-        pass->job.consumer = gf_verifier_consumer(&pass->verifier);
+        if (!engine->verify)
+            status = gf_backend_verify.open(&engine->options, &engine->verify, error);
+        pass->verifier =
+            (gf_verifier){.next = pass->consumer, .stream = &pass->job, .golden = engine->verify};
+        pass->job.consumer = gf_verifier_consumer(&pass->verifier, gf_engine_threads(engine));
     }
     return status ? status : gf_stream_run(&pass->job, pass->inputs, pass->report, stop, error);
 }

@@ -19,7 +19,6 @@
 typedef struct gf_consumer gf_consumer;
 struct gf_consumer {
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
-    uint64_t extra;        /* bytes allocated in addition to the strips */
     /* Prepare for these strips. If it succeeds, end is called once. May be NULL. */
     gf_status (*begin)(gf_consumer *consumer, const gf_cut *cut, gf_error *error);
     /* Inspect the input rows of a strip before it is submitted to the backend. Called in the reader
@@ -150,26 +149,24 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
 
 /* ---- comparison with golden (verify.c) ------------------------------------------------------- */
 
-/* Consumer that verifies and forwards strips. The caller sets the fields from next to threads. */
+/* Consumer that verifies and forwards strips. The caller sets the fields from next to golden. */
 typedef struct gf_verifier {
     gf_consumer base;
     gf_consumer *next;           /* receives the verified strips */
     const gf_stream_job *stream; /* the image, its nodes, and the backend to verify */
-    gf_pool *pool;               /* for golden, not used by other work at the same time */
-    uint32_t threads;            /* threads of the pool */
+    void *golden;                /* state of gf_backend_verify */
     /* Valid while a stream runs. */
-    gf_cut cut;
-    const gf_slot *slot;         /* strip being compared */
-    uint64_t *digests;           /* per slot: digest of the input rows at submission */
-    struct gf_verify_node *node; /* what golden computes of each node */
-    uint32_t current;            /* node being compared */
-    struct gf_verify_part *part; /* outcomes of the parts of its strip */
+    gf_cut cut;        /* that of the stream, with memory for one strip */
+    gf_slot slot;      /* of golden */
+    gf_node_rows *out; /* of the slot */
+    uint64_t *digests; /* per slot of the stream: digest of the input rows at submission */
+    void *run;
 } gf_verifier;
 
 /* Return the verifier as a consumer. For each strip, golden computes the rows, records and payloads
- * from the same input, and at the end the state. Any difference is GF_FAILED, and so are input rows
- * that changed after the strip was submitted. */
-gf_consumer *gf_verifier_consumer(gf_verifier *verifier);
+ * from the same input in parts, and at the end the state. Any difference is GF_FAILED, and so are
+ * input rows that changed after the strip was submitted. */
+gf_consumer *gf_verifier_consumer(gf_verifier *verifier, uint32_t parts);
 
 /* ---- passes (pass.c) ------------------------------------------------------------------------- */
 

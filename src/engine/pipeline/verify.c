@@ -1,7 +1,6 @@
 /* Verification of strips by golden, which computes all nodes from the same rows of the source, into
- * its own memory. Each strip is divided into parts of some rows, one per thread. A part includes
- * its halo, so golden can compute it alone. Rows of edges that no one reads are not compared: rows
- * that are delivered depend on them. */
+ * its own memory. Rows of edges that are not delivered are not compared: those that are depend on
+ * them. */
 #include "engine/pipeline/pipeline.h"
 
 #include <inttypes.h>
@@ -13,24 +12,6 @@
 #include "core/result.h"
 
 enum { VERIFY_TEXT = 256 };
-
-/* Outcome of one part of a strip. */
-struct gf_verify_part {
-    gf_error error;          /* of golden */
-    char where[VERIFY_TEXT]; /* first difference; empty for none */
-};
-
-/* Golden's rows and measurements of a node. */
-struct gf_verify_node {
-    uint32_t parts;      /* maximum parts per strip, one per thread */
-    uint32_t part_count; /* number of parts of this strip */
-    gf_rows view;        /* rows of its edge in this strip: kept ones and new ones */
-    unsigned char *rows; /* memory of the view, then the records of new rows */
-    unsigned char *records;
-    gf_payloads payloads;  /* one per part */
-    unsigned char *states; /* one per part */
-    size_t state_bytes;    /* size of one state */
-};
 
 /* Return the index of the first different item; there is at least one. */
 static uint64_t verify_first_of(const void *a, const void *b, size_t item) {
@@ -69,97 +50,71 @@ static void verify_describe_word(const char *of, const void *golden, const void 
              of, is, should);
 }
 
-/* Describe the first difference between the rows of golden's strip, image (if it is delivered) and
- * records, and those of the strip to verify in `where`. Leave it unchanged if there is none. */
-static void verify_rows(const gf_plan *plan, bool image, const gf_strip *golden,
-                        const gf_strip *actual, char where[VERIFY_TEXT]) {
+/* Describe the first difference between the rows of golden, image (if it is delivered) and records,
+ * and those to verify in `where`. Return whether there is one. */
+static bool verify_rows(const gf_plan *plan, bool image, const gf_node_rows *golden,
+                        const gf_node_rows *actual, char where[VERIFY_TEXT]) {
     const gf_format *format = &plan->out;
     const size_t row_bytes = image ? gf_row_bytes(format) : 0;
-    for (uint64_t y = golden->out.y0; y < golden->out.y0 + golden->out.rows; y++) {
-        const unsigned char *p = gf_row(&golden->out, y), *q = gf_row(&actual->out, y);
-        if (row_bytes && memcmp(p, q, row_bytes) != 0) {
-            const uint64_t i = verify_first_of(p, q, gf_type_bytes(format->type));
-            char is[64], should[64];
-            verify_sample_text(format->type, q, i, is);
-            verify_sample_text(format->type, p, i, should);
-            snprintf(where, VERIFY_TEXT,
-                     "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is %s, expected %s",
-                     i / format->channels, y, i % format->channels, is, should);
-            return;
+    for (uint64_t i = 0, y = actual->rows.y0; i < actual->rows.rows; i++, y++) {
+        const void *a = golden->records + i * plan->record, *b = actual->records + i * plan->record;
+        if (row_bytes) {
+            const unsigned char *p = gf_row(&golden->rows, y), *q = gf_row(&actual->rows, y);
+            if (memcmp(p, q, row_bytes) != 0) {
+                const uint64_t at = verify_first_of(p, q, gf_type_bytes(format->type));
+                char is[64], should[64];
+                verify_sample_text(format->type, q, at, is);
+                verify_sample_text(format->type, p, at, should);
+                snprintf(where, VERIFY_TEXT,
+                         "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is %s, expected %s",
+                         at / format->channels, y, at % format->channels, is, should);
+                return true;
+            }
         }
-        const void *a = gf_record(plan, golden, y), *b = gf_record(plan, actual, y);
         if (plan->record && memcmp(a, b, plan->record) != 0) {
             char of[40];
             snprintf(of, sizeof of, "row %" PRIu64, y);
             verify_describe_word(of, a, b, where);
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+static void verify_free(gf_verifier *verifier) {
+    free(verifier->out);
+    free(verifier->digests);
 }
 
 static void verify_end(gf_consumer *consumer) {
     gf_verifier *verifier = (gf_verifier *)consumer;
-    for (uint32_t i = 0; verifier->node && i < verifier->cut.nodes->count; i++) {
-        free(verifier->node[i].rows);
-        free(verifier->node[i].payloads.data);
-        free(verifier->node[i].states);
-    }
-    free(verifier->node);
-    free(verifier->digests);
-    free(verifier->part);
+    gf_backend_verify.end(verifier->run);
+    verify_free(verifier);
 }
 
 static const gf_plan *verify_plan(const gf_verifier *verifier, uint32_t node) {
     return verifier->cut.nodes->node[node].plan;
 }
 
-/* An ordered state requires one part. */
-static uint32_t verify_parts(const gf_plan *plan, uint32_t threads) {
-    return plan->ordered ? 1 : threads;
-}
-
-/* Allocate the memory of a node. */
-static gf_status verify_begin_node(gf_verifier *verifier, uint32_t i, gf_error *error) {
-    const gf_cut *cut = &verifier->cut;
-    const gf_plan *plan = verify_plan(verifier, i);
-    const gf_edge_cut *to = &cut->edge[i + 1];
-    struct gf_verify_node *node = &verifier->node[i];
-    const size_t rows = (size_t)(to->keep + to->max_rows) * to->stride;
-    const size_t all = rows + (size_t)to->max_rows * plan->record;
-    node->parts = verify_parts(plan, verifier->threads);
-    if (plan->has_payload) {
-        node->parts = gf_payload_pieces(cut, i, node->parts);
-        node->payloads.stride = gf_payload_stride(cut, i, node->parts);
-        node->payloads.data = gf_aligned_alloc(node->parts, node->payloads.stride);
-    }
-    node->rows = gf_aligned_alloc(1, all);
-    node->records = node->rows + rows;
-    node->view = (gf_rows){node->rows, to->stride, to->start, 0};
-    node->state_bytes = gf_align((size_t)plan->state_bytes);
-    node->states = gf_aligned_alloc(node->parts, node->state_bytes);
-    if (!node->rows || !node->states || (plan->has_payload && !node->payloads.data))
-        return gf_fail_memory(error, "golden",
-                              all + node->parts * (node->state_bytes + node->payloads.stride),
-                              "a strip for comparison");
-    memset(node->states, 0, node->parts * node->state_bytes);
-    return GF_OK;
-}
-
 static gf_status verify_begin(gf_consumer *consumer, const gf_cut *cut, gf_error *error) {
     gf_verifier *verifier = (gf_verifier *)consumer;
     const uint32_t count = cut->nodes->count;
+    unsigned char *ring;
     verifier->cut = *cut;
-    verifier->node = calloc(count, sizeof *verifier->node);
+    verifier->cut.in.data = (unsigned char *)verifier; /* not in a ring: in that of the stream */
+    verifier->cut.out.data = NULL;
+    gf_cut_set(&verifier->cut, cut->height, 1);
+    verifier->out = calloc(count, sizeof *verifier->out);
     verifier->digests = calloc(cut->slots, sizeof *verifier->digests);
-    verifier->part = calloc(verifier->threads, sizeof *verifier->part);
-    gf_status status = verifier->node && verifier->digests && verifier->part
-                           ? GF_OK
-                           : gf_fail_memory(error, "golden", count * sizeof *verifier->node,
-                                            "a strip for comparison");
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = verify_begin_node(verifier, i, error);
+    verifier->slot = (gf_slot){.out = verifier->out};
+    const gf_status status =
+        verifier->out && verifier->digests
+            ? gf_backend_verify.begin(verifier->golden, &verifier->cut, &verifier->slot, &ring,
+                                      &verifier->run, error)
+            : gf_fail_memory(error, "golden", count * sizeof *verifier->out,
+                             "a strip for comparison");
     if (status)
-        verify_end(consumer);
+        verify_free(verifier);
     return status;
 }
 
@@ -177,37 +132,6 @@ static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
     verifier->digests[slot->index] = verify_digest_input(verifier, slot);
 }
 
-/* Return the rows that a node reads of its edge in the current strip. */
-static const gf_rows *verify_in(const gf_verifier *verifier, uint32_t node) {
-    const uint32_t from = verifier->cut.nodes->node[node].from;
-    return from ? &verifier->node[from - 1].view : &verifier->slot->in;
-}
-
-static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
-    (void)thread;
-    const gf_verifier *verifier = context;
-    const uint32_t i = verifier->current;
-    const struct gf_verify_node *node = &verifier->node[i];
-    const gf_plan *plan = verify_plan(verifier, i);
-    const gf_node_rows *out = &verifier->slot->out[i];
-    const bool written = verifier->cut.nodes->written >> (i + 1) & 1;
-    struct gf_verify_part *part = &verifier->part[task];
-    const gf_strip actual = gf_slot_strip(plan, verify_in(verifier, i), out);
-    gf_strip golden = actual; /* with golden's buffers as output */
-    golden.out = gf_rows_part(&node->view, out->rows.y0, out->rows.rows);
-    if (!plan->out.width)
-        golden.out.data = NULL;
-    golden.records = node->records;
-    golden.state = node->states + task * node->state_bytes;
-    if (plan->has_payload)
-        golden.payload = node->payloads.data + task * node->payloads.stride;
-    golden = gf_strip_part(plan, &golden, task, node->part_count);
-    part->where[0] = 0;
-    part->error.status = GF_OK;
-    if (!plan->filter->golden(plan, &golden, &part->error))
-        verify_rows(plan, written, &golden, &actual, part->where);
-}
-
 /* Fail with the difference, and advise the user which component to test. */
 static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_error *error) {
     const gf_stream_job *stream = verifier->stream;
@@ -220,36 +144,19 @@ static gf_status verify_fail(const gf_verifier *verifier, const char *where, gf_
                    host ? "test this machine's memory" : "use --backend cpu, and test the device");
 }
 
-/* Compute the new rows of a node, and compare them. */
-static gf_status verify_node(gf_verifier *verifier, uint32_t i, gf_error *error) {
+/* Compare what a node has made of a strip. */
+static gf_status verify_node(const gf_verifier *verifier, uint32_t i, const gf_slot *slot,
+                             gf_error *error) {
     const gf_plan *plan = verify_plan(verifier, i);
-    const gf_node_rows *out = &verifier->slot->out[i];
-    struct gf_verify_node *node = &verifier->node[i];
-    const uint64_t strip = verifier->slot->strip, count = out->rows.rows;
-    const gf_range needs = gf_cut_needs(&verifier->cut, i + 1, strip);
-    const uint64_t kept = gf_cut_rows(&verifier->cut, i + 1, strip).first - needs.first;
+    const gf_node_rows *golden = &verifier->out[i], *actual = &slot->out[i];
+    const gf_payloads want = {golden->payloads, golden->payload_stride, golden->payload_pieces};
+    const gf_payloads got = {actual->payloads, actual->payload_stride, actual->payload_pieces};
+    const uint64_t rows = actual->rows.rows;
+    const bool written = verifier->cut.nodes->written >> (i + 1) & 1;
     char where[VERIFY_TEXT];
-    if (node->view.stride && kept) /* the rows that this strip shares with the one before */
-        memmove(node->rows, gf_row(&node->view, needs.first), kept * node->view.stride);
-    node->view.y0 = needs.first;
-    node->view.rows = kept + count;
-    if (count == 0)
-        return GF_OK;
-    verifier->current = i;
-    node->part_count = (uint32_t)gf_min(count, node->parts);
-    gf_work work = {.run = verify_run_part, .context = verifier, .count = node->part_count};
-    gf_pool_run(verifier->pool, &work);
-    for (uint32_t k = 0; k < node->part_count; k++) {
-        const struct gf_verify_part *part = &verifier->part[k];
-        if (part->error.status)
-            return gf_return_error(&part->error, error);
-        if (part->where[0])
-            return verify_fail(verifier, part->where, error);
-    }
-    const gf_payloads actual = {out->payloads, out->payload_stride, out->payload_pieces};
-    node->payloads.count = node->part_count;
-    return plan->has_payload && plan->filter->payload->differ(plan, count, &node->payloads, &actual,
-                                                              where, sizeof where)
+    return verify_rows(plan, written, golden, actual, where) ||
+                   (rows && plan->has_payload &&
+                    plan->filter->payload->differ(plan, rows, &want, &got, where, sizeof where))
                ? verify_fail(verifier, where, error)
                : GF_OK;
 }
@@ -257,45 +164,45 @@ static gf_status verify_node(gf_verifier *verifier, uint32_t i, gf_error *error)
 static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
     gf_verifier *verifier = (gf_verifier *)consumer;
     char where[VERIFY_TEXT];
-    gf_status status = GF_OK;
     if (verify_digest_input(verifier, slot) != verifier->digests[slot->index]) {
         snprintf(where, sizeof where,
                  "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
                  slot->in.y0, slot->in.y0 + slot->in.rows - 1);
         return verify_fail(verifier, where, error);
     }
-    verifier->slot = slot;
+    verifier->slot.strip = slot->strip;
+    verifier->slot.in = slot->in;
+    for (uint32_t i = 0; i < verifier->cut.nodes->count; i++)
+        verifier->out[i].second = slot->out[i].second;
+    gf_status status = gf_backend_verify.submit(verifier->run, &verifier->slot, error);
+    if (!status)
+        status = gf_backend_verify.wait(verifier->run, &verifier->slot, error);
     for (uint32_t i = 0; i < verifier->cut.nodes->count && !status; i++)
-        status = verify_node(verifier, i, error);
+        status = verify_node(verifier, i, slot, error);
     return status ? status : verifier->next->strip(verifier->next, slot, error);
 }
 
 static gf_status verify_state(gf_consumer *consumer, uint32_t node, const void *state,
                               gf_error *error) {
     const gf_verifier *verifier = (const gf_verifier *)consumer;
-    const gf_plan *plan = verify_plan(verifier, node);
-    const struct gf_verify_node *of = &verifier->node[node];
+    const size_t bytes = (size_t)verify_plan(verifier, node)->state_bytes;
+    void *golden = gf_aligned_alloc(1, bytes);
     char where[VERIFY_TEXT];
-    for (uint32_t i = 1; i < of->parts && plan->state_bytes; i++)
-        plan->filter->measure->merge(plan, of->states, of->states + i * of->state_bytes);
-    if (memcmp(of->states, state, (size_t)plan->state_bytes) != 0) {
-        verify_describe_word("the image", of->states, state, where);
-        return verify_fail(verifier, where, error);
+    if (!golden)
+        return gf_fail_memory(error, "golden", bytes, "the measurement");
+    gf_status status = GF_OK;
+    if (bytes)
+        status = gf_backend_verify.collect(verifier->run, node, golden, error);
+    if (!status && memcmp(golden, state, bytes) != 0) {
+        verify_describe_word("the image", golden, state, where);
+        status = verify_fail(verifier, where, error);
     }
-    return verifier->next->state(verifier->next, node, state, error);
+    free(golden);
+    return status ? status : verifier->next->state(verifier->next, node, state, error);
 }
 
-gf_consumer *gf_verifier_consumer(gf_verifier *verifier) {
-    const gf_nodes *nodes = verifier->stream->nodes;
-    uint32_t most = 0;
-    uint64_t states = 0;
-    for (uint32_t i = 0; i < nodes->count; i++) {
-        const uint32_t parts = verify_parts(nodes->node[i].plan, verifier->threads);
-        most = (uint32_t)gf_max(most, parts);
-        states += nodes->node[i].plan->state_bytes * parts;
-    }
-    verifier->base = (gf_consumer){.golden_parts = most,
-                                   .extra = states,
+gf_consumer *gf_verifier_consumer(gf_verifier *verifier, uint32_t parts) {
+    verifier->base = (gf_consumer){.golden_parts = parts,
                                    .begin = verify_begin,
                                    .filled = verify_filled,
                                    .strip = verify_strip,
