@@ -100,6 +100,8 @@ void gf_cut_alone(const gf_cut *cut, uint64_t k, gf_range rows[GF_MAX_EDGES]);
 /* Positions of the strips of an edge in its ring. The new rows of a strip follow those of the strip
  * before, or, where the ring ends, follow a copy of the rows that both share at its start. */
 typedef struct gf_ring {
+    uint32_t edge;
+    unsigned char *memory;
     uint64_t rows; /* capacity */
     uint64_t end;  /* position after the last strip */
     struct gf_ring_use {
@@ -107,17 +109,15 @@ typedef struct gf_ring {
     } use[GF_MAX_SLOTS]; /* of strip k: at k % GF_MAX_SLOTS */
 } gf_ring;
 
-/* Return whether the ring turns: it has no room for a number of new rows before its end. */
-static inline bool gf_ring_turns(const gf_ring *ring, uint64_t rows) {
-    return rows > ring->rows - ring->end;
-}
-
 /* Reserve rows for strip k, called in order of strips: `kept` ones that it shares with strip k - 1,
  * and `rows` new ones. Strips before `released` are no longer used. Return false if strips in
- * use have the memory. *at: position of the first row. If the ring turns, the caller copies the
- * kept rows, which may overlap, from before the end of strip k - 1. */
+ * use have the memory. *at: position of the first row. */
 bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, uint64_t rows,
                    uint64_t *at);
+/* Set the rows of strip k of an edge (gf_cut_needs), and copy those that it shares with strip k - 1
+ * if they are elsewhere. complete: they can be copied. Return false while there is no room. */
+bool gf_ring_take(gf_ring *ring, const gf_cut *cut, uint64_t k, uint64_t released, bool complete,
+                  gf_rows *rows);
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 

@@ -23,7 +23,7 @@ typedef struct gf_cpu {
 /* A strip of a node. */
 typedef struct cpu_task {
     struct cpu_node *node;
-    gf_rows in;        /* rows that it reads of its edge */
+    const gf_rows *in; /* rows that it reads of its edge */
     gf_rows view;      /* rows of its edge in this strip: kept ones and new ones */
     gf_node_rows *out; /* new ones, with the records and payloads */
     gf_work work;
@@ -37,12 +37,11 @@ typedef struct cpu_task {
 typedef struct cpu_node {
     struct cpu_run *run;
     const gf_plan *plan;
-    uint32_t edge, from;
+    uint32_t from;
     uint32_t parts;        /* parts per strip */
-    unsigned char *states; /* one state per thread; a single one if ordered or disjoint */
+    unsigned char *states; /* one state per thread; a single one if ordered or disjoint. The ring,
+                            * and the records and payloads of all slots, follow */
     size_t state_bytes;
-    unsigned char *memory; /* of its ring, and of the records and payloads of all slots */
-    unsigned char *records, *payloads;
     gf_ring ring;
     uint64_t begun, done;      /* strips; those before `done` are complete */
     atomic_uint_fast64_t busy; /* nanoseconds of all threads */
@@ -206,9 +205,6 @@ static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *cut, uint32_t n
 static void cpu_free_run(cpu_run *run) {
     for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
         free(run->nodes[i].states);
-        free(run->nodes[i].memory);
-        free(run->nodes[i].records);
-        free(run->nodes[i].payloads);
     }
     pthread_cond_destroy(&run->changed);
     pthread_mutex_destroy(&run->lock);
@@ -228,31 +224,27 @@ static gf_status cpu_begin_node(cpu_run *run, uint32_t index, gf_error *error) {
     const uint32_t states = cpu_count_states(cpu, plan), slots = cut->slots;
     *node = (cpu_node){.run = run,
                        .plan = plan,
-                       .edge = index + 1,
                        .from = cut->nodes->node[index].from,
                        .parts = cpu_count_parts(cpu, cut, index),
                        .state_bytes = gf_align((size_t)plan->state_bytes),
-                       .ring = {.rows = to->ring_rows},
+                       .ring = {.edge = index + 1, .rows = to->ring_rows},
                        .tasks = run->tasks + (size_t)index * slots};
-    const size_t ring = (size_t)to->ring_rows * to->stride;
-    const size_t records = (size_t)to->max_rows * plan->record;
+    const size_t ring = (size_t)to->ring_rows * to->stride, all_states = states * node->state_bytes;
+    const size_t records = gf_align((size_t)to->max_rows * plan->record);
     const size_t payload = gf_payload_stride(cut, index, node->parts);
-    node->states = gf_aligned_alloc(states, node->state_bytes);
-    node->memory = gf_aligned_alloc(1, ring);
-    node->records = gf_aligned_alloc(slots, records);
-    node->payloads = gf_aligned_alloc(slots, node->parts * payload);
-    if (!node->states || !node->memory || !node->records || !node->payloads)
-        return gf_fail_memory(
-            error, cpu->golden ? cpu->name : "strips",
-            states * node->state_bytes + ring + slots * (records + node->parts * payload),
-            cpu->golden ? "the measurement" : "one strip; use a smaller --rows-per-strip");
-    memset(node->states, 0, states * node->state_bytes);
+    const size_t all = all_states + ring + slots * (records + node->parts * payload);
+    node->states = gf_aligned_alloc(1, all);
+    if (!node->states)
+        return gf_fail_memory(error, cpu->golden ? cpu->name : "strips", all,
+                              cpu->golden ? "the measurement"
+                                          : "one strip; use a smaller --rows-per-strip");
+    memset(node->states, 0, all_states);
+    node->ring.memory = node->states + all_states;
     for (uint32_t s = 0; s < slots; s++) {
+        unsigned char *own = node->ring.memory + ring + s * (records + node->parts * payload);
         node->tasks[s] = (cpu_task){.node = node, .out = &run->slots[s].out[index]};
-        *node->tasks[s].out =
-            (gf_node_rows){.records = node->records + s * gf_align(records),
-                           .payloads = payload ? node->payloads + s * node->parts * payload : NULL,
-                           .payload_stride = payload};
+        *node->tasks[s].out = (gf_node_rows){
+            .records = own, .payloads = payload ? own + records : NULL, .payload_stride = payload};
     }
     return GF_OK;
 }
@@ -347,7 +339,7 @@ static void cpu_run_part(void *context, uint32_t part, uint32_t thread) {
     cpu_node *node = task->node;
     const cpu_run *run = node->run;
     const gf_plan *plan = node->plan;
-    gf_strip strip = cpu_strip(plan, &task->in, task->out);
+    gf_strip strip = cpu_strip(plan, task->in, task->out);
     const double began = gf_now();
     gf_error error;
     strip.state = node->states + (cpu_one_state(run->cpu, plan) ? 0 : thread) * node->state_bytes;
@@ -379,31 +371,18 @@ static uint64_t cpu_released(const cpu_run *run, uint32_t edge) {
 static bool cpu_place(cpu_node *node, cpu_task *task) {
     const cpu_run *run = node->run;
     const gf_cut *cut = &run->cut;
-    const gf_edge_cut *edge = &cut->edge[node->edge];
+    const uint32_t edge = node->ring.edge;
     const uint64_t k = node->begun;
-    const gf_range rows = gf_cut_rows(cut, node->edge, k);
+    const gf_range rows = gf_cut_rows(cut, edge, k);
     const uint64_t count = rows.end - rows.first;
-    gf_rows view = {.stride = edge->stride, .y0 = rows.first, .rows = count};
-    if (node->edge == cut->nodes->count && cut->out.data) {
-        view = gf_rows_part(&cut->out, rows.first, count);
-    } else if (edge->stride) {
-        const gf_range needs = gf_cut_needs(cut, node->edge, k);
-        const uint64_t kept = rows.first - needs.first;
-        const bool turns = gf_ring_turns(&node->ring, count);
-        const unsigned char *end = node->memory + node->ring.end * edge->stride;
-        uint64_t at;
-        if (turns && kept && node->done < k)
-            return false; /* the rows to copy are not complete */
-        if (!gf_ring_place(&node->ring, k, cpu_released(run, node->edge), kept, count, &at))
-            return false;
-        view.data = node->memory + at * edge->stride;
-        view.y0 = needs.first;
-        view.rows = kept + count;
-        if (turns)
-            memmove(view.data, end - kept * edge->stride, kept * edge->stride);
-    }
-    task->view = view;
-    task->out->rows = view.data ? gf_rows_part(&view, rows.first, count) : view;
+    gf_rows *view = &task->view;
+    *view = (gf_rows){.stride = cut->edge[edge].stride, .y0 = rows.first, .rows = count};
+    if (edge == cut->nodes->count && cut->out.data)
+        *view = gf_rows_part(&cut->out, rows.first, count);
+    else if (view->stride &&
+             !gf_ring_take(&node->ring, cut, k, cpu_released(run, edge), node->done >= k, view))
+        return false;
+    task->out->rows = view->data ? gf_rows_part(view, rows.first, count) : *view;
     task->out->payload_pieces = count && node->plan->has_payload ? node->parts : 0;
     return true;
 }
@@ -419,10 +398,7 @@ static cpu_task *cpu_begin_strip(cpu_node *node) {
     if (k >= (node->from ? run->nodes[node->from - 1].done : run->submitted) ||
         (cpu_one_state(run->cpu, node->plan) && node->done < k) || !cpu_place(node, task))
         return NULL;
-    if (node->from)
-        task->in = run->nodes[node->from - 1].tasks[s].view;
-    else
-        task->in = run->slots[s].in;
+    task->in = node->from ? &run->nodes[node->from - 1].tasks[s].view : &run->slots[s].in;
     task->work = (gf_work){.run = cpu_run_part,
                            .ended = run->alone ? NULL : cpu_ended,
                            .context = task,

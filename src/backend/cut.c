@@ -1,6 +1,7 @@
 /* Division of an image into strips: rows of each edge, and their positions in a ring. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/backend.h"
 
@@ -197,9 +198,14 @@ size_t gf_cut_ring_bytes(const gf_cut *cut, size_t at[GF_MAX_NODES]) {
     return bytes;
 }
 
+/* Return whether the ring turns: it has no room for a number of new rows before its end. */
+static bool ring_turns(const gf_ring *ring, uint64_t rows) {
+    return rows > ring->rows - ring->end;
+}
+
 bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, uint64_t rows,
                    uint64_t *at) {
-    const bool turns = gf_ring_turns(ring, rows);
+    const bool turns = ring_turns(ring, rows);
     /* The kept rows in front of the end are those of strip k - 1. At a turn they are copied. */
     const uint64_t first = turns ? 0 : ring->end, end = (turns ? kept : ring->end) + rows;
     if (k - released >= GF_MAX_SLOTS || end > ring->rows)
@@ -212,6 +218,22 @@ bool gf_ring_place(gf_ring *ring, uint64_t k, uint64_t released, uint64_t kept, 
     *at = turns ? 0 : ring->end - kept;
     ring->end = end;
     ring->use[k % GF_MAX_SLOTS] = (struct gf_ring_use){*at, end};
+    return true;
+}
+
+bool gf_ring_take(gf_ring *ring, const gf_cut *cut, uint64_t k, uint64_t released, bool complete,
+                  gf_rows *rows) {
+    const gf_range new = gf_cut_rows(cut, ring->edge, k), needs = gf_cut_needs(cut, ring->edge, k);
+    const uint64_t kept = new.first - needs.first;
+    const size_t stride = cut->edge[ring->edge].stride;
+    const unsigned char *end = ring->memory + ring->end * stride;
+    const bool copies = kept && ring_turns(ring, new.end - new.first);
+    uint64_t at;
+    if ((copies && !complete) || !gf_ring_place(ring, k, released, kept, new.end - new.first, &at))
+        return false;
+    *rows = (gf_rows){ring->memory + at * stride, stride, needs.first, needs.end - needs.first};
+    if (copies) /* in a ring of less than two strips, they overlap */
+        memmove(rows->data, end - kept * stride, (size_t)kept * stride);
     return true;
 }
 

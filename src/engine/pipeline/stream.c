@@ -21,8 +21,7 @@ typedef struct gf_stream {
     gf_cut cut;
     gf_slot *slots;
     gf_node_rows *outs;          /* of all slots */
-    gf_ring ring;                /* of the source */
-    unsigned char *memory;       /* of the rings; the backend's */
+    gf_ring ring;                /* of the source; its memory, the backend's, has all rings */
     size_t second[GF_MAX_NODES]; /* position of the second images of each node there */
     uint64_t placed, known;      /* strips with a place in the ring, and announced; of the reader */
     void *run;
@@ -87,33 +86,23 @@ static gf_rows stream_second(const gf_stream *stream, uint32_t node, uint64_t k)
     if (cut->in.data)
         return gf_rows_part(&cut->second[node], rows.first, count);
     unsigned char *memory =
-        stream->memory + stream->second[node] + k % cut->slots * edge->max_rows * edge->stride;
+        stream->ring.memory + stream->second[node] + k % cut->slots * edge->max_rows * edge->stride;
     return (gf_rows){memory, edge->stride, rows.first, count};
 }
 
-/* Set the input rows of the next strip without a place; the strips before k are read. Where the
- * ring turns, copy the rows that it shares with the strip before, which must be read. Return false
+/* Set the input rows of the next strip without a place; the strips before k are read. Return false
  * while the ring has no room. */
 static bool stream_place(gf_stream *stream, uint64_t k, uint64_t released) {
     const gf_cut *cut = &stream->cut;
-    const gf_edge_cut *edge = &cut->edge[0];
-    const uint64_t next = stream->placed, ring_end = stream->ring.end;
+    const uint64_t next = stream->placed;
     gf_slot *slot = &stream->slots[next % cut->slots];
-    const gf_range rows = gf_cut_rows(cut, 0, next), needs = gf_cut_needs(cut, 0, next);
-    const uint64_t count = needs.end - needs.first, kept = rows.first - needs.first;
-    const bool turns = gf_ring_turns(&stream->ring, rows.end - rows.first);
-    uint64_t at = 0;
-    if (next - released >= cut->slots || (turns && kept && next > k))
+    const gf_range needs = gf_cut_needs(cut, 0, next);
+    if (next - released >= cut->slots)
         return false;
-    if (!cut->in.data &&
-        !gf_ring_place(&stream->ring, next, released, kept, rows.end - rows.first, &at))
+    if (cut->in.data)
+        slot->in = gf_rows_part(&cut->in, needs.first, needs.end - needs.first);
+    else if (!gf_ring_take(&stream->ring, cut, next, released, next <= k, &slot->in))
         return false;
-    slot->in = cut->in.data ? gf_rows_part(&cut->in, needs.first, count)
-                            : (gf_rows){stream->memory + at * edge->stride, edge->stride,
-                                        needs.first, count};
-    if (turns && kept && !cut->in.data) /* in a ring of less than two strips, they overlap */
-        memmove(slot->in.data, stream->memory + (ring_end - kept) * edge->stride,
-                (size_t)kept * edge->stride);
     for (uint32_t i = 0; i < cut->nodes->count; i++)
         if (gf_node_has_second(&cut->nodes->node[i]))
             slot->out[i].second = stream_second(stream, i, next);
@@ -291,7 +280,7 @@ static gf_status stream_begin(gf_stream *stream, gf_error *error) {
     if (!status && consumer->begin)
         status = consumer->begin(consumer, cut, error);
     if (!status) {
-        status = job->on.backend->begin(job->on.state, cut, stream->slots, &stream->memory,
+        status = job->on.backend->begin(job->on.state, cut, stream->slots, &stream->ring.memory,
                                         &stream->run, error);
         if (status && consumer->end)
             consumer->end(consumer);
