@@ -184,7 +184,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
         chain.step[i].out = chain.step[i].filter ? NULL : out;
     if (k)
         status = gf_run_on_device(engine, &chain, in_format, stream,
-                                  gf_chain_measures(&chain) ? results : NULL, error);
+                                  chain.measures ? results : NULL, error);
     png_add_time(first, count, GF_COMPUTING, &began);
     const gf_device_encoding call = {
         out_format, k, rows, encoded, largest, gf_engine_threads(engine), stream};

@@ -272,7 +272,7 @@ static gf_event worker_open_engine(batch_worker *worker, gf_batch_image *image) 
         (double)worker->on.backend->memory->free_bytes(worker->on.state) * share;
     uint64_t bytes = free_bytes > (double)ENCODER_BYTES ? (uint64_t)free_bytes - ENCODER_BYTES : 0;
     /* For PNG files; the rest is for the filtered rows of the input image. */
-    bytes = gf_chain_makes_image(&batch->chain) ? bytes / 3 * 2 : bytes / 2;
+    bytes = batch->chain.makes_image ? bytes / 3 * 2 : bytes / 2;
     pthread_mutex_lock(&run->lock);
     if (is_first)
         run->schedule.engine_bytes = gf_min(bytes, run->schedule.engine_bytes);

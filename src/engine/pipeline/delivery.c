@@ -5,15 +5,20 @@
 
 #include "core/error.h"
 
-/* Write the new rows of a strip from `first` on. */
-static gf_status delivery_write(gf_written *written, const gf_rows *out, uint64_t first,
-                                gf_error *error) {
+/* Write the new rows of a strip of a node, from `first` on. */
+static gf_status delivery_write(const gf_delivery *delivery, uint32_t node, const gf_rows *out,
+                                uint64_t first, gf_error *error) {
     const gf_rows rows = gf_rows_part(out, first, out->y0 + out->rows - first);
-    const gf_sink *sink = written->sink;
-    const gf_status status =
-        sink->ops->write(written->sink, rows.data, rows.stride, rows.rows, error);
-    if (!status && written->digests)
-        written->digest = gf_digest_rows(written->digest, &rows, written->row_bytes);
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < delivery->written_count && !status; i++) {
+        gf_written *to = &delivery->written[i];
+        if (to->edge != node + 1 || !to->sink)
+            continue;
+        status = to->sink->ops->write(to->sink, rows.data, rows.stride, rows.rows, error);
+        if (!status && delivery->digests)
+            to->digest = gf_digest_rows(to->digest, &rows,
+                                        gf_row_bytes(&delivery->nodes->node[node].plan->out));
+    }
     return status;
 }
 
@@ -26,14 +31,11 @@ static gf_status delivery_take_node(gf_delivery *delivery, uint32_t node, const 
     const gf_node_rows *out = &slot->out[node];
     const uint64_t end = out->rows.y0 + out->rows.rows;
     const uint64_t first = gf_max(to->next, out->rows.y0);
-    gf_status status = GF_OK;
     if (first >= end)
         return GF_OK;
     assert(!plan->has_payload || first == out->rows.y0);
     to->next = end;
-    for (uint32_t i = 0; i < delivery->written_count && !status; i++)
-        if (delivery->written[i].edge == node + 1)
-            status = delivery_write(&delivery->written[i], &out->rows, first, error);
+    gf_status status = delivery_write(delivery, node, &out->rows, first, error);
     if (!status && plan->record && measure) {
         const gf_rows all = {out->records, plan->record, out->rows.y0, out->rows.rows};
         const gf_rows records = gf_rows_part(&all, first, end - first);

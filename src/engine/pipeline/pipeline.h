@@ -212,10 +212,9 @@ typedef struct gf_delivered {
 /* An image that a delivery writes. */
 typedef struct gf_written {
     uint32_t edge;
-    gf_sink *sink;
-    size_t row_bytes;
-    bool digests; /* compute a digest of the rows */
-    uint64_t digest;
+    gf_sink *sink;   /* NULL: not open */
+    uint64_t digest; /* of the rows written, if verified */
+    uint64_t memory; /* of the caller: reserved for the sink, in bytes */
 } gf_written;
 
 /* Consumer that writes rows to sinks and passes records, payloads and states to measures. */
@@ -223,8 +222,9 @@ typedef struct gf_delivery {
     gf_consumer base;
     const gf_nodes *nodes;
     gf_delivered node[GF_MAX_NODES];
-    gf_written written[GF_MAX_INPUTS];
+    gf_written *written; /* `written_count` images */
     uint32_t written_count;
+    bool digests;          /* compute those of written rows */
     const gf_watch *watch; /* NULL: none */
     gf_report *report;     /* receives the time spent here, as encoding time */
     uint64_t seen;         /* rows of the input that were reported as progress */

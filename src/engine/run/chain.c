@@ -65,20 +65,6 @@ const char *gf_writer_name(const gf_chain *chain, const gf_writer *writer) {
     return chain_name(&chain->step[step]);
 }
 
-bool gf_chain_makes_image(const gf_chain *chain) {
-    bool makes = false;
-    for (uint32_t i = 0; i < chain->steps; i++)
-        makes = makes || (chain->step[i].filter && chain->step[i].filter->info.makes_image);
-    return makes;
-}
-
-bool gf_chain_measures(const gf_chain *chain) {
-    bool measures = false;
-    for (uint32_t i = 0; i < chain->steps; i++)
-        measures = measures || (chain->step[i].filter && !chain->step[i].filter->info.makes_image);
-    return measures;
-}
-
 /* Resolve a step: its settings and outputs. */
 static gf_status chain_set_step(const gf_job *job, uint32_t index, gf_chain *chain,
                                 gf_error *error) {
@@ -99,6 +85,10 @@ static gf_status chain_set_step(const gf_job *job, uint32_t index, gf_chain *cha
     if (!filter)
         return GF_OK;
     const gf_filter_info *info = &filter->info;
+    chain->makes_image = chain->makes_image || info->makes_image;
+    chain->measures = chain->measures || !info->makes_image;
+    chain->refines = chain->refines || filter->refine;
+    chain->mixes_pixels = chain->mixes_pixels || filter->mixes_pixels;
     if (info->inputs == 2) {
         chain->in_paths[chain->inputs] = step->in_path;
         chain->in[chain->inputs++] = step->in;
@@ -179,12 +169,9 @@ gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error) {
 static gf_status chain_check_options(const gf_chain *chain, gf_error *error) {
     const gf_file_options *options = &chain->options;
     const char *name = gf_chain_name(chain);
-    bool mixes = false;
-    for (uint32_t i = 0; i < chain->steps; i++)
-        mixes = mixes || (chain->step[i].filter && chain->step[i].filter->mixes_pixels);
-    if (options->linear && !gf_chain_makes_image(chain))
+    if (options->linear && !chain->makes_image)
         return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image", name);
-    if (options->premultiply && !mixes)
+    if (options->premultiply && !chain->mixes_pixels)
         return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
                        name);
     return gf_check_options(NULL, options, error);
@@ -356,8 +343,8 @@ static gf_status graph_convert_input(const gf_chain *chain, graph_image *image, 
     const gf_file_options *options = &chain->options;
     const bool premultiplied = options->premultiply && gf_has_alpha(&image->format);
     const bool linear = options->linear && image->format.type != GF_F32;
-    const gf_type wanted = gf_depth_type(
-        gf_chain_makes_image(chain) ? options->write.depth : GF_DEPTH_INPUT, image->format.type);
+    const gf_type wanted = gf_depth_type(chain->makes_image ? options->write.depth : GF_DEPTH_INPUT,
+                                         image->format.type);
     const gf_type type = linear || premultiplied       ? GF_F32
                          : wanted > image->format.type ? wanted
                                                        : image->format.type;

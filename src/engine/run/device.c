@@ -309,7 +309,7 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
     if (out_results)
         *out_results = NULL;
     gf_status status = device_check_lists(job, images, error);
-    if (!status && gf_chain_measures(&job->chain)) {
+    if (!status && job->chain.measures) {
         const size_t bytes =
             sizeof *results + (size_t)count * job->chain.filters * sizeof results->groups[0];
         results = malloc(bytes);
@@ -335,50 +335,31 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Pass the measurements of an image of a group to the measure of its node. */
-static gf_status device_take(const gf_device_group *group, gf_task *task, uint64_t image,
-                             gf_error *error) {
-    const gf_plan *plan = task->graph->plan[group->node];
-    const gf_measure *measure = plan->filter->measure;
-    const gf_device_part *part = group->part;
-    const uint64_t height = gf_plan_rows(plan);
-    void *data = task->data[group->node];
-    gf_status status = GF_OK;
-    if (part->records.data) {
-        const size_t record = part->records.stride;
-        const gf_rows rows = {part->records.data + (image - group->first) * height * record, record,
-                              0, height};
-        status = measure->rows(plan, data, &rows, error);
-    }
-    if (!status && part->payload)
-        status = measure->payload(plan, data, part->payload, error);
-    return status ? status : measure->finish(plan, data, part->state, error);
-}
-
 /* Make the results of an image. next: the group of each node with the image before. */
 static gf_status device_make_results(const gf_device_results *all, uint64_t image,
-                                     size_t next[GF_MAX_NODES], gf_result *results[GF_MAX_STEPS],
+                                     size_t next[GF_MAX_NODES], gf_result **results,
                                      gf_error *error) {
     const gf_device_job *job = all->job;
+    gf_device_part parts[GF_MAX_NODES] = {{.state = NULL}};
     gf_task task = {.chain = &job->chain,
                     .inputs = {.name = "device memory"},
                     .memory = job->engine->options.max_memory,
                     .keep_samples = true};
-    gf_status status = gf_graph_new(&job->chain, &job->graph->plan[0]->in, &task.graph, error);
-    if (!status)
-        status = gf_task_open_measures(&task, error);
-    for (uint32_t n = 0; !status && n < task.graph->nodes.count; n++) {
-        if (!gf_plan_measures(job->graph->plan[n]))
+    for (uint32_t n = 0; n < job->graph->nodes.count; n++) {
+        const gf_plan *plan = job->graph->plan[n];
+        if (!gf_plan_measures(plan))
             continue;
         const gf_device_group *group = &all->groups[next[n]];
         while (group->node != n || group->first + group->images <= image)
             group = &all->groups[++next[n]];
-        status = device_take(group, &task, image, error);
+        parts[n] = *group->part;
+        parts[n].records.rows = gf_plan_rows(plan);
+        if (parts[n].records.data)
+            parts[n].records.data +=
+                (image - group->first) * gf_plan_rows(plan) * parts[n].records.stride;
     }
-    if (!status)
-        status = gf_task_make_results(&task, results, error);
-    gf_task_end(&task);
-    return status;
+    return gf_task_deliver(&task, &job->graph->plan[0]->in, parts, results + image, all->count,
+                           error);
 }
 
 gf_status gf_device_results_wait(gf_device_results *results, gf_result **list, gf_error *error) {
@@ -393,12 +374,8 @@ gf_status gf_device_results_wait(gf_device_results *results, gf_result **list, g
             job->jobs->fetch(job->job[results->groups[g].node], results->groups[g].part, error);
     for (size_t g = 0; g < results->group_count && !status; g++)
         status = job->jobs->wait(job->job[results->groups[g].node], results->groups[g].part, error);
-    for (uint64_t i = 0; i < count && !status; i++) {
-        gf_result *made[GF_MAX_STEPS] = {NULL};
-        status = device_make_results(results, i, next, made, error);
-        for (uint32_t k = 0; k < job->chain.steps; k++)
-            list[k * count + i] = made[k];
-    }
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = device_make_results(results, i, next, list, error);
     for (uint64_t i = 0; i < all && status; i++) {
         gf_result_free(list[i]);
         list[i] = NULL;

@@ -7,115 +7,91 @@
 #include "engine/run/task.h"
 #include "io/stream/stream.h"
 
-/* A node of a tall image that measures: each image has its own measure. */
-typedef struct tall_node {
-    uint32_t node;
-    uint64_t count, height; /* of the images */
-    gf_task *parts;         /* one task per image, with its nodes and open measures */
-} tall_node;
-
-/* Pass the records of each image to its own measure. */
-static gf_status tall_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {
-    const tall_node *tall = data;
-    const uint64_t end = out->y0 + out->rows;
-    gf_status status = GF_OK;
-    for (uint64_t y = out->y0, next; y < end && !status; y = next) {
-        const uint64_t image = y / tall->height, first = image * tall->height;
-        const gf_task *part = &tall->parts[image];
-        next = first + tall->height < end ? first + tall->height : end;
-        const gf_rows rows = {gf_row(out, y), out->stride, y - first, next - y};
-        status = plan->filter->measure->rows(part->graph->plan[tall->node], part->data[tall->node],
-                                             &rows, error);
-    }
-    return status;
-}
-
-static gf_status tall_finish(const gf_plan *plan, void *data, const void *state, gf_error *error) {
-    const tall_node *tall = data;
-    gf_status status = GF_OK;
-    for (uint64_t i = 0; i < tall->count && !status; i++)
-        status = plan->filter->measure->finish(tall->parts[i].graph->plan[tall->node],
-                                               tall->parts[i].data[tall->node], state, error);
-    return status;
-}
-
-/* Open the memory of the writers of all images. */
-static gf_status tall_open_outputs(gf_task *task, const gf_graph *one, gf_error *error) {
+/* Open images [first, first + count): those of all inputs, and of the writers of each one. */
+static gf_status images_open(gf_task *task, const gf_graph *one, uint64_t first, uint64_t count,
+                             gf_error *error) {
     const gf_chain *chain = task->chain;
-    gf_status status = GF_OK;
+    const gf_format *formats[GF_MAX_INPUTS];
+    const gf_pixels *lists[GF_MAX_INPUTS];
+    gf_pixels in[GF_MAX_INPUTS];
+    for (uint32_t i = 0; i < chain->inputs; i++) {
+        lists[i] = chain->in[i] + first;
+        if (!lists[i]->data)
+            return gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
+                           gf_chain_name(chain), chain->inputs);
+    }
+    gf_graph_inputs(one, formats);
+    gf_status status =
+        gf_inputs_open_memory(&task->inputs, chain->inputs, formats, count, lists, error);
     for (uint32_t w = 0; w < one->writers && !status; w++) {
         const gf_writer *writer = &one->writer[w];
         const gf_out_pixels *out = chain->step[writer->step].out;
-        status = gf_memory_sink(&writer->stored, chain->count, out, &task->writer[w].sink, error);
-        for (uint64_t i = 0; i < chain->count && !status; i++) {
-            gf_pixels in[GF_MAX_INPUTS];
+        const char *name = gf_writer_name(chain, writer);
+        if (!out || !out[first].data)
+            return gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", name);
+        out += first;
+        status = gf_memory_sink(&writer->stored, count, out, &task->writer[w].sink, error);
+        for (uint64_t i = 0; i < count && !status; i++) {
             for (uint32_t k = 0; k < chain->inputs; k++)
-                in[k] = chain->in[k][i];
-            status =
-                gf_check_overlap(one, gf_writer_name(chain, writer), in, writer, &out[i], error);
+                in[k] = lists[k][i];
+            status = gf_check_overlap(one, name, in, writer, &out[i], error);
         }
     }
     return status;
 }
 
-/* Open the measures of all images. */
-static gf_status tall_open_parts(const gf_task *task, const gf_format *format, gf_task *parts,
-                                 gf_error *error) {
-    gf_status status = GF_OK;
-    for (uint64_t i = 0; i < task->chain->count && !status; i++) {
-        parts[i] =
-            (gf_task){.chain = task->chain, .inputs = {.name = "memory"}, .memory = task->memory};
-        if (!(status = gf_graph_new(task->chain, format, &parts[i].graph, error)))
-            status = gf_task_open_measures(&parts[i], error);
-    }
-    return status;
+/* Keep the records of the rows of all images. */
+static gf_status tall_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {
+    (void)error;
+    memcpy((unsigned char *)data + out->y0 * plan->record, gf_row(out, out->y0),
+           (size_t)out->rows * plan->record);
+    return GF_OK;
+}
+
+static gf_status tall_finish(const gf_plan *plan, void *data, const void *state, gf_error *error) {
+    (void)plan, (void)data, (void)state, (void)error;
+    return GF_OK;
 }
 
 /* Run all images as one image with these nodes, and free them. */
 static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                           gf_graph *graph, gf_made *made, gf_result **results, gf_error *error) {
     static const gf_measure measure = {.rows = tall_rows, .finish = tall_finish};
-    tall_node nodes[GF_MAX_NODES];
-    gf_task task = gf_task_begin(engine, chain, made), *parts = NULL;
-    const gf_format *formats[GF_MAX_INPUTS];
+    gf_task task = gf_task_begin(engine, chain, made);
+    unsigned char *records[GF_MAX_NODES] = {NULL};
     gf_graph *one = NULL;
     task.graph = graph;
     task.images = 1;
     gf_status status = gf_graph_new(chain, format, &one, error);
-    if (!status) {
-        gf_graph_inputs(one, formats);
-        status = gf_inputs_open_memory(&task.inputs, chain->inputs, formats, chain->count,
-                                       chain->in, error);
-    }
     if (!status)
-        status = tall_open_outputs(&task, one, error);
-    if (!status && gf_chain_measures(chain) &&
-        !(parts = calloc((size_t)chain->count, sizeof *parts)))
-        status = gf_fail_memory(error, gf_chain_name(chain), chain->count * sizeof *parts,
-                                "the measurement");
-    if (parts && !status)
-        status = tall_open_parts(&task, format, parts, error);
+        status = images_open(&task, one, 0, chain->count, error);
     gf_delivery delivery = gf_task_delivery(&task);
-    for (uint32_t i = 0; parts && i < graph->nodes.count; i++) {
-        nodes[i] = (tall_node){i, chain->count, format->height, parts};
-        if (graph->plan[i]->filter->measure)
-            delivery.node[i] = (gf_delivered){.measure = &measure, .data = &nodes[i]};
+    for (uint32_t n = 0; n < graph->nodes.count && results && !status; n++) {
+        const size_t bytes = graph->plan[n]->record * (size_t)graph->plan[n]->in.height;
+        if (bytes && !(records[n] = malloc(bytes)))
+            status = gf_fail_memory(error, gf_chain_name(chain), bytes, "the measurement");
+        if (records[n])
+            delivery.node[n] = (gf_delivered){.measure = &measure, .data = records[n]};
     }
     gf_pass pass = gf_task_pass(&task, &delivery);
     if (!status)
         status = gf_pass_run(&pass, error);
-    for (uint64_t i = 0; parts && results && i < chain->count && !status; i++) {
-        gf_result *own[GF_MAX_STEPS] = {NULL};
-        status = gf_task_make_results(&parts[i], own, error);
-        for (uint32_t k = 0; k < chain->steps; k++)
-            results[k * chain->count + i] = own[k];
+    for (uint64_t i = 0; chain->measures && results && i < chain->count && !status; i++) {
+        gf_device_part parts[GF_MAX_NODES] = {{.state = NULL}};
+        gf_task part = {.chain = chain, .inputs = {.name = "memory"}, .memory = task.memory};
+        for (uint32_t n = 0; n < graph->nodes.count; n++)
+            if (records[n]) {
+                const size_t record = graph->plan[n]->record;
+                parts[n].records =
+                    (gf_rows){records[n] + i * format->height * record, record, 0, format->height};
+            }
+        status = gf_task_deliver(&part, format, parts, results + i, chain->count, error);
     }
+    for (uint32_t n = 0; n < GF_MAX_NODES; n++)
+        free(records[n]);
     made->report.total_seconds = gf_now() - task.began;
     if (one)
         gf_made_report_graph(made, chain, one);
-    for (uint64_t i = 0; parts && i < chain->count; i++)
-        gf_task_end(&parts[i]);
-    free(parts);
     gf_graph_free(one);
     gf_task_end(&task);
     return status;
@@ -143,12 +119,26 @@ static gf_graph *tall_graph(gf_engine *engine, const gf_chain *chain, const gf_f
     return NULL;
 }
 
+static gf_status images_run_one(gf_engine *engine, const gf_chain *chain, const gf_format *format,
+                                uint64_t image, gf_made *made, gf_error *error) {
+    gf_task task = gf_task_begin(engine, chain, made);
+    task.images = chain->count - image;
+    task.keep_samples = true;
+    gf_status status = gf_graph_new(chain, format, &task.graph, error);
+    if (!status)
+        status = images_open(&task, task.graph, image, 1, error);
+    if (!status)
+        status = gf_task_run(&task, error);
+    gf_task_end(&task);
+    return status;
+}
+
 static gf_status images_run_each(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                                  gf_made *made, gf_result **results, gf_error *error) {
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < chain->count && !status; i++) {
         gf_made one = {.results = {NULL}};
-        status = gf_run_image(engine, chain, format, i, &one, error);
+        status = images_run_one(engine, chain, format, i, &one, error);
         if (!status && i > 0)
             gf_made_add(&one, made);
         for (uint32_t k = 0; k < chain->steps && !status && results; k++) {

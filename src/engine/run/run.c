@@ -158,16 +158,13 @@ static uint32_t task_passes(const gf_graph *graph) {
 gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     const gf_chain *chain = task->chain;
     const gf_file_options *options = &chain->options;
-    const bool all_pages = options->page == GF_ALL_PAGES, makes = gf_chain_makes_image(chain);
+    const bool all_pages = options->page == GF_ALL_PAGES, makes = chain->makes_image;
     const char *name = gf_chain_name(chain);
     gf_limits limits = gf_limits_of(options, task->threads);
     const bool stacked = all_pages && !makes;
-    bool refines = false;
-    for (uint32_t i = 0; i < chain->steps; i++)
-        refines = refines || (chain->step[i].filter && chain->step[i].filter->refine);
     limits.page = all_pages ? task->page : options->page;
     limits.stacked = stacked;
-    limits.shared = makes && !refines; /* which measures first */
+    limits.shared = makes && !chain->refines; /* which measures first */
     limits.place = task->place;
     task->watch = (gf_watch){
         .item = chain->item, .progress = options->progress, .context = options->progress_context};
@@ -208,30 +205,25 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
 
 gf_delivery gf_task_delivery(gf_task *task) {
     const gf_graph *graph = task->graph;
-    gf_delivery delivery = {.nodes = &graph->nodes};
+    gf_delivery delivery = {.nodes = &graph->nodes,
+                            .written = task->writer,
+                            .written_count = graph->writers,
+                            .digests = task->engine->options.verify};
     for (uint32_t i = 0; i < graph->nodes.count; i++)
         if (task->data[i])
             delivery.node[i] =
                 (gf_delivered){.measure = task_measure(task, i), .data = task->data[i]};
     for (uint32_t i = 0; i < graph->writers; i++)
-        if (task->writer[i].sink)
-            delivery.written[delivery.written_count++] =
-                (gf_written){.edge = graph->writer[i].edge,
-                             .sink = task->writer[i].sink,
-                             .row_bytes = gf_row_bytes(&graph->writer[i].stored),
-                             .digests = task->engine->options.verify};
+        task->writer[i].edge = graph->writer[i].edge;
     return delivery;
 }
 
 gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
     const gf_nodes *nodes = delivery->nodes;
     gf_sink *last = NULL;
-    uint32_t writers = 0;
     for (uint32_t i = 0; i < delivery->written_count; i++)
-        if (delivery->written[i].edge == nodes->count) {
+        if (delivery->written[i].edge == nodes->count)
             last = delivery->written[i].sink;
-            writers++;
-        }
     task->watch.name = task->inputs.name;
     delivery->watch = &task->watch;
     delivery->report = &task->made->report;
@@ -239,7 +231,7 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
                      .nodes = nodes,
-                     .job = {.sink = writers == 1 ? last : NULL},
+                     .job = {.sink = last},
                      .consumer = &delivery->base,
                      .images = task->images,
                      .memory = task->memory,
@@ -374,7 +366,7 @@ static void task_set_encoding(const gf_task *task, gf_pass *pass) {
 static bool task_shrink_sinks(gf_task *task, gf_error *error) {
     bool any = false;
     for (uint32_t i = 0; i < task->graph->writers; i++) {
-        gf_task_writer *writer = &task->writer[i];
+        gf_written *writer = &task->writer[i];
         if (!writer->sink || !writer->sink->shrink)
             continue;
         task->memory += writer->memory;
@@ -401,8 +393,6 @@ static gf_status task_stream(gf_task *task, gf_error *error) {
         pass.memory = task->memory;
         status = gf_pass_run(&pass, &failure);
     }
-    for (uint32_t i = 0; i < delivery.written_count; i++)
-        task->writer[i].digest = delivery.written[i].digest;
     for (uint32_t i = 0; i < graph->nodes.count; i++) {
         task->made->steps[graph->step[i]].seconds += pass.seconds[i];
         if (!status && graph->counts[i])
@@ -431,6 +421,31 @@ gf_status gf_task_make_results(gf_task *task, gf_result **results, gf_error *err
         task->data[node] = NULL;
         status = gf_result_new(filter, plan, data, &results[i], error);
     }
+    return status;
+}
+
+gf_status gf_task_deliver(gf_task *task, const gf_format *format,
+                          const gf_device_part parts[GF_MAX_NODES], gf_result **results,
+                          uint64_t stride, gf_error *error) {
+    gf_result *own[GF_MAX_STEPS] = {NULL};
+    gf_status status = gf_graph_new(task->chain, format, &task->graph, error);
+    if (!status)
+        status = gf_task_open_measures(task, error);
+    for (uint32_t i = 0; !status && i < task->graph->nodes.count; i++) {
+        const gf_plan *plan = task_plan(task, i);
+        const gf_device_part *part = &parts[i];
+        if (part->records.data)
+            status = plan->filter->measure->rows(plan, task->data[i], &part->records, error);
+        if (!status && part->payload)
+            status = plan->filter->measure->payload(plan, task->data[i], part->payload, error);
+        if (!status && (part->records.data || part->payload || part->state))
+            status = plan->filter->measure->finish(plan, task->data[i], part->state, error);
+    }
+    if (!status)
+        status = gf_task_make_results(task, own, error);
+    for (uint32_t k = 0; k < task->chain->steps; k++)
+        results[k * stride] = own[k];
+    gf_task_end(task);
     return status;
 }
 
@@ -611,6 +626,13 @@ static gf_status run_complete(gf_task *task, run_pages *pages, gf_error *error) 
     return gf_task_publish(task, error);
 }
 
+gf_status gf_task_run(gf_task *task, gf_error *error) {
+    run_pages pages = {.count = 0};
+    const gf_status status = run_complete(task, &pages, error);
+    free(pages.written);
+    return status;
+}
+
 static gf_status run_open_samples(gf_task *task, uint32_t i, gf_error *error) {
     const gf_chain_step *step = &task->chain->step[i];
     gf_sample_layout layout = {0};
@@ -733,60 +755,10 @@ gf_status gf_check_overlap(const gf_graph *graph, const char *name, const gf_pix
                     : GF_OK;
 }
 
-/* Open the images in memory that the writers of a chain write. */
-static gf_status run_open_memory(gf_task *task, uint64_t image, const gf_pixels *in,
-                                 gf_error *error) {
-    const gf_graph *graph = task->graph;
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < graph->writers && !status; i++) {
-        const gf_writer *writer = &graph->writer[i];
-        const gf_chain_step *step = &task->chain->step[writer->step];
-        const char *name = gf_writer_name(task->chain, writer);
-        const gf_out_pixels *out = step->out ? &step->out[image] : NULL;
-        if (!out || !out->data)
-            status = gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer", name);
-        if (!status &&
-            !(status = gf_memory_sink(&writer->stored, 1, out, &task->writer[i].sink, error)))
-            status = gf_check_overlap(graph, name, in, writer, out, error);
-    }
-    return status;
-}
-
 void gf_graph_inputs(const gf_graph *graph, const gf_format *formats[GF_MAX_INPUTS]) {
     uint32_t count = 0;
     formats[count++] = &graph->plan[0]->in;
     for (uint32_t i = 0; i < graph->nodes.count; i++)
         if (gf_node_has_second(&graph->node[i]))
             formats[count++] = &graph->plan[i]->in;
-}
-
-gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                       uint64_t image, gf_made *made, gf_error *error) {
-    const char *name = gf_chain_name(chain);
-    run_pages pages = {.count = 0};
-    gf_task task = gf_task_begin(engine, chain, made);
-    gf_pixels in[GF_MAX_INPUTS] = {{NULL, 0}};
-    const gf_pixels *lists[GF_MAX_INPUTS];
-    const gf_format *formats[GF_MAX_INPUTS];
-    gf_status status = GF_OK;
-    task.images = chain->count - image;
-    task.keep_samples = true;
-    for (uint32_t i = 0; i < chain->inputs && !status; i++) {
-        in[i] = chain->in[i][image];
-        lists[i] = &in[i];
-        if (!in[i].data)
-            status = gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL", name,
-                             chain->inputs);
-    }
-    if (!status && !(status = gf_graph_new(chain, format, &task.graph, error))) {
-        gf_graph_inputs(task.graph, formats);
-        status = gf_inputs_open_memory(&task.inputs, chain->inputs, formats, 1, lists, error);
-    }
-    if (!status)
-        status = run_open_memory(&task, image, in, error);
-    if (!status)
-        status = run_complete(&task, &pages, error);
-    gf_task_end(&task);
-    free(pages.written);
-    return status;
 }

@@ -24,7 +24,9 @@ typedef struct gf_chain_step {
 typedef struct gf_chain {
     gf_chain_step step[GF_MAX_STEPS];
     uint32_t steps, filters; /* all steps; those with a filter */
-    uint32_t inputs;         /* the image, and the second inputs of steps, in their order */
+    /* Whether a filter makes an image, measures, measures first, or mixes the colours of pixels. */
+    bool makes_image, measures, refines, mixes_pixels;
+    uint32_t inputs; /* the image, and the second inputs of steps, in their order */
     const char *in_paths[GF_MAX_INPUTS]; /* files only */
     const gf_pixels *in[GF_MAX_INPUTS];  /* lists; memory only */
     uint64_t count;                      /* images in memory, at least 1 */
@@ -45,10 +47,6 @@ uint32_t gf_chain_first(const gf_chain *chain);
 const gf_filter *gf_chain_filter(const gf_chain *chain);
 /* Return its name, for messages. */
 const char *gf_chain_name(const gf_chain *chain);
-/* Return whether the filter of a step makes an image. */
-bool gf_chain_makes_image(const gf_chain *chain);
-/* Return whether a step measures an image. */
-bool gf_chain_measures(const gf_chain *chain);
 /* In a job of several filters, name the step in the message of its error. */
 gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status status,
                              gf_error *error);
@@ -110,13 +108,6 @@ void gf_made_free_results(gf_made *made);
 
 /* ---- tasks (run.c) --------------------------------------------------------------------------- */
 
-/* Open output image of a writer. */
-typedef struct gf_task_writer {
-    gf_sink *sink;   /* NULL: not open */
-    uint64_t memory; /* reserved for the sink, in bytes */
-    uint64_t digest; /* of the rows written to the sink, if verified */
-} gf_task_writer;
-
 /* State of one image in progress. */
 typedef struct gf_task {
     gf_engine *engine;
@@ -127,7 +118,7 @@ typedef struct gf_task {
     gf_inputs inputs;
     gf_graph *graph;
     bool more_pages;                       /* with GF_ALL_PAGES, other pages follow */
-    gf_task_writer writer[GF_MAX_STEPS];   /* of each writer of the graph */
+    gf_written writer[GF_MAX_STEPS];       /* of each writer of the graph */
     void *data[GF_MAX_NODES];              /* open data of measures; NULL: none */
     gf_sample_sink *samples[GF_MAX_STEPS]; /* of each step; NULL: no sample file */
     bool buffer_samples[GF_MAX_STEPS];     /* buffer samples until the last strip, for their file */
@@ -172,6 +163,15 @@ gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery);
 /* Complete the sample files and the results, one per step, if there are any. */
 gf_status gf_task_make_results(gf_task *task, gf_result **results, gf_error *error);
 
+/* Make the results of an image in memory, result k of them at results[k * stride], from its
+ * measurements by each node, without rows for none. The caller has set chain, name and memory of
+ * the task, which is ended. */
+gf_status gf_task_deliver(gf_task *task, const gf_format *format,
+                          const gf_device_part parts[GF_MAX_NODES], gf_result **results,
+                          uint64_t stride, gf_error *error);
+/* Run an open task of an image in memory. Results: those of its report. */
+gf_status gf_task_run(gf_task *task, gf_error *error);
+
 /* Open the sinks and the sample files, or only the sample files, if there are any. */
 gf_status gf_task_open_outputs(gf_task *task, gf_error *error);
 gf_status gf_task_open_samples(gf_task *task, gf_error *error);
@@ -185,9 +185,6 @@ gf_status gf_check_overlap(const gf_graph *graph, const char *name, const gf_pix
                            const gf_writer *writer, const gf_out_pixels *out, gf_error *error);
 /* Run a chain from file to file. *made: cleared first; the caller frees the results. */
 gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, gf_error *error);
-/* Run image `image` of a chain in memory. */
-gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
-                       uint64_t image, gf_made *made, gf_error *error);
 /* Run all images of a chain in device memory. results: as in gf_outcome, or NULL. */
 gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                            void *stream, gf_result **results, gf_error *error);

@@ -43,7 +43,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     const gf_node node = {.plan = plan};
     const gf_nodes nodes = {&node, 1, 2};
     gf_delivery delivery = {.nodes = &nodes,
-                            .written = {{.edge = 1, .sink = &sink.base}},
+                            .written = &(gf_written){.edge = 1, .sink = &sink.base},
                             .written_count = 1,
                             .report = &result.report};
     gf_delivery_init(&delivery);

@@ -156,7 +156,7 @@ TEST(strips_stay_intact) {
         gf_inputs inputs = {.count = 1, .sources = {&source.counting.base}};
         gf_report report = {0};
         gf_delivery delivery = {.nodes = &nodes,
-                                .written = {{.edge = 1, .sink = &sink.base}},
+                                .written = &(gf_written){.edge = 1, .sink = &sink.base},
                                 .written_count = 1,
                                 .report = &report};
         gf_delivery_init(&delivery);
@@ -208,7 +208,7 @@ TEST(damaged_files_are_reported_before_devices) {
         gf_inputs inputs = {.count = 1, .sources = {&source.base}};
         gf_report report = {0};
         gf_delivery delivery = {.nodes = &nodes,
-                                .written = {{.edge = 1, .sink = &sink.base}},
+                                .written = &(gf_written){.edge = 1, .sink = &sink.base},
                                 .written_count = 1,
                                 .report = &report};
         gf_delivery_init(&delivery);
