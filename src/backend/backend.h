@@ -58,11 +58,8 @@ typedef struct gf_cut {
     uint64_t height; /* positions per strip */
     uint64_t strips;
     uint32_t slots;
-    /* Images in memory that contain the rows of the source, and of the last edge; data NULL: they
-     * are in rings. The ring of such an edge is empty. If the source is in memory, so is the second
-     * image of each node that has one. */
-    gf_rows in, out;
-    const gf_rows *second; /* of each node */
+    const gf_rows *in; /* images of all inputs in memory, in order; NULL: they are in rings */
+    gf_rows out;       /* image of the last edge in memory; data NULL: it is in a ring */
     gf_edge_cut edge[GF_MAX_EDGES];
 } gf_cut;
 

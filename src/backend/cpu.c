@@ -27,7 +27,6 @@ typedef struct cpu_task {
     gf_rows view;      /* rows of its edge in this strip: kept ones and new ones */
     gf_node_rows *out; /* new ones, with the records and payloads */
     gf_work work;
-    uint64_t strip;
     bool ended;
     atomic_flag failed; /* a part of the strip has set the error */
     gf_error error;
@@ -404,7 +403,6 @@ static cpu_task *cpu_begin_strip(cpu_node *node) {
                            .context = task,
                            .count = task->out->rows.rows ? node->parts : 0,
                            .first = node->from != 0};
-    task->strip = k;
     task->ended = false;
     task->error.status = GF_OK;
     atomic_flag_clear(&task->failed);

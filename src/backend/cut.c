@@ -175,14 +175,14 @@ void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots) {
     for (uint32_t e = 0; e <= cut->nodes->count; e++) {
         gf_edge_cut *of = &cut->edge[e];
         cut_set_most(cut, e);
-        const gf_rows *image = e == 0 ? &cut->in : e == cut->nodes->count ? &cut->out : NULL;
+        const bool in_memory = e == 0 ? cut->in != NULL : e == cut->nodes->count && cut->out.data;
         const uint64_t count = of->end - of->start;
         const uint64_t strips =
             e == 0 || (cut->nodes->written >> e & 1) ? slots : gf_min(slots, UNWRITTEN_STRIPS);
         of->ring_rows = of->max_rows && strips >= count / of->max_rows
                             ? count
                             : gf_min(count, of->keep + strips * of->max_rows);
-        if (!of->stride || (image && image->data))
+        if (!of->stride || in_memory)
             of->ring_rows = 0;
     }
 }
@@ -192,7 +192,7 @@ size_t gf_cut_ring_bytes(const gf_cut *cut, size_t at[GF_MAX_NODES]) {
     for (uint32_t i = 0; i < cut->nodes->count; i++) {
         const gf_edge_cut *edge = &cut->edge[cut->nodes->node[i].from];
         at[i] = bytes;
-        if (gf_node_has_second(&cut->nodes->node[i]) && !cut->in.data)
+        if (gf_node_has_second(&cut->nodes->node[i]) && !cut->in)
             bytes += cut->slots * (size_t)edge->max_rows * edge->stride;
     }
     return bytes;

@@ -40,7 +40,7 @@ static bool geometry_fits(const gf_cut *cut, uint32_t pieces, gf_u128 extra, uin
     gf_u128 bytes = geometry_slot_bytes(cut, pieces) * cut->slots + extra;
     for (uint32_t e = 0; e <= cut->nodes->count; e++) {
         bytes += (gf_u128)cut->edge[e].ring_rows * cut->edge[e].stride;
-        if (e && gf_node_has_second(&cut->nodes->node[e - 1]) && !cut->in.data) {
+        if (e && gf_node_has_second(&cut->nodes->node[e - 1]) && !cut->in) {
             const gf_edge_cut *from = &cut->edge[cut->nodes->node[e - 1].from];
             bytes += (gf_u128)cut->slots * from->max_rows * from->stride;
         }
@@ -144,17 +144,16 @@ static void geometry_fit_to_source(gf_cut *cut, gf_strip_request *request,
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *error) {
     gf_strip_request request = job->on.backend->request(job->on.state, job->nodes);
-    if (job->in.data && request.in_memory) {
+    if (job->in && request.in_memory) {
         request.halos = MEMORY_HALOS;
         if (geometry_overlaps(job->nodes))
             request.bytes = gf_max(request.bytes, MEMORY_BYTES);
     }
-    if (job->in.data && job->out.data && request.in_memory && request.pieces == 1)
+    if (job->in && job->out.data && request.in_memory && request.pieces == 1)
         request.slots = 1; /* nothing overlaps: the calling thread computes */
     *cut = (gf_cut){.nodes = job->nodes, .source = job->source, .apart = request.apart};
     if (request.in_memory) {
         cut->in = job->in;
-        cut->second = job->second;
         cut->out = job->out;
     }
     gf_cut_set(cut, 1, request.slots);

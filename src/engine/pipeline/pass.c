@@ -106,18 +106,11 @@ static gf_status pass_compute(gf_pass *pass, gf_error *error) {
 /* Use images in memory in place: those of all inputs, and of the sink of the last edge. */
 static void pass_set_memory(gf_pass *pass) {
     gf_stream_job *job = &pass->job;
-    const gf_nodes *nodes = pass->nodes;
-    gf_rows rows[GF_MAX_INPUTS] = {{0}};
-    uint32_t input = 1;
-    if (!gf_inputs_in_memory(pass->inputs, rows))
+    const gf_format *last = &pass->nodes->node[pass->nodes->count - 1].plan->out;
+    if (!gf_inputs_in_memory(pass->inputs, pass->in))
         return;
-    job->in = rows[0];
-    for (uint32_t i = 0; i < nodes->count; i++)
-        if (gf_node_has_second(&nodes->node[i]))
-            pass->second[i] = rows[input++];
-    job->second = pass->second;
-    if (job->sink &&
-        !gf_memory_sink_rows(job->sink, &nodes->node[nodes->count - 1].plan->out, &job->out))
+    job->in = pass->in;
+    if (job->sink && !gf_memory_sink_rows(job->sink, last, &job->out))
         job->out.data = NULL;
 }
 

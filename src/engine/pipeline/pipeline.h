@@ -119,12 +119,9 @@ typedef struct gf_stream_job {
     uint64_t max_memory;     /* maximum bytes of all strips */
     bool unthreaded;         /* read and consume alternately in the calling thread */
     gf_sink *sink;           /* receives the image from the consumer; NULL: none */
-    /* Input and output, and second images of nodes, if they are in memory; else data is NULL. Set
-     * by the pass. */
-    gf_rows in, out;
-    const gf_rows *second;
-    double
-        *seconds; /* of each node: add the time of its computation, summed over threads; or NULL */
+    const gf_rows *in;       /* images of all inputs in memory; NULL: they are not, or not all */
+    gf_rows out;             /* that of the sink in memory; data NULL: it is not */
+    double *seconds; /* adds the computing time of each node, summed over threads; may be NULL */
 } gf_stream_job;
 
 /* Point at which a stream failed. */
@@ -174,7 +171,7 @@ typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
     const gf_nodes *nodes;
-    gf_rows second[GF_MAX_NODES]; /* second images of nodes in memory */
+    gf_rows in[GF_MAX_INPUTS];    /* images in memory */
     double seconds[GF_MAX_NODES]; /* that each node has computed */
     /* The caller sets source and sink. The others are those of the backend that computes. */
     gf_stream_job job;

@@ -30,7 +30,6 @@ typedef struct gf_stream {
     pthread_cond_t changed;
     uint64_t submitted; /* strips submitted to the backend */
     uint64_t released;  /* strips passed to the consumer */
-    bool announced;     /* the inputs know memory of strips; only the reader uses it */
     gf_status status;   /* first failure of either side; stops both */
     bool by_backend;    /* the backend caused it */
     gf_error *error;
@@ -76,15 +75,15 @@ static bool stream_check(gf_stream *stream, gf_status status, bool by_backend,
     return false;
 }
 
-/* Return the rows of the second image of a node for strip k. */
-static gf_rows stream_second(const gf_stream *stream, uint32_t node, uint64_t k) {
+/* Return the rows of the second image of a node for strip k, of input `input`. */
+static gf_rows stream_second(const gf_stream *stream, uint32_t node, uint32_t input, uint64_t k) {
     const gf_cut *cut = &stream->cut;
     const uint32_t from = cut->nodes->node[node].from;
     const gf_edge_cut *edge = &cut->edge[from];
     const gf_range rows = gf_cut_rows(cut, from, k);
     const uint64_t count = rows.end - rows.first;
-    if (cut->in.data)
-        return gf_rows_part(&cut->second[node], rows.first, count);
+    if (cut->in)
+        return gf_rows_part(&cut->in[input], rows.first, count);
     unsigned char *memory =
         stream->ring.memory + stream->second[node] + k % cut->slots * edge->max_rows * edge->stride;
     return (gf_rows){memory, edge->stride, rows.first, count};
@@ -99,13 +98,13 @@ static bool stream_place(gf_stream *stream, uint64_t k, uint64_t released) {
     const gf_range needs = gf_cut_needs(cut, 0, next);
     if (next - released >= cut->slots)
         return false;
-    if (cut->in.data)
-        slot->in = gf_rows_part(&cut->in, needs.first, needs.end - needs.first);
+    if (cut->in)
+        slot->in = gf_rows_part(&cut->in[0], needs.first, needs.end - needs.first);
     else if (!gf_ring_take(&stream->ring, cut, next, released, next <= k, &slot->in))
         return false;
-    for (uint32_t i = 0; i < cut->nodes->count; i++)
+    for (uint32_t i = 0, input = 1; i < cut->nodes->count; i++)
         if (gf_node_has_second(&cut->nodes->node[i]))
-            slot->out[i].second = stream_second(stream, i, next);
+            slot->out[i].second = stream_second(stream, i, input++, next);
     slot->strip = next;
     stream->placed++;
     return true;
@@ -127,25 +126,21 @@ static bool stream_new_rows(const gf_stream *stream, uint64_t k, gf_rows to[GF_M
     return any;
 }
 
-/* Read the new rows of strip k. */
-static gf_status stream_read_rows(gf_stream *stream, uint64_t k, gf_error *error) {
-    gf_rows to[GF_MAX_INPUTS];
-    return stream->cut.in.data || !stream_new_rows(stream, k, to)
-               ? GF_OK
-               : gf_inputs_read(stream->inputs, to, error);
-}
-
 /* Read strip k into its slot and submit it. */
 static bool stream_submit_strip(gf_stream *stream, uint64_t k) {
     assert(stream->placed > k);
     gf_slot *slot = &stream->slots[k % stream->cut.slots];
     gf_consumer *consumer = stream->job->consumer;
+    gf_rows to[GF_MAX_INPUTS];
+    gf_status status = GF_OK;
     gf_error error = {0};
-    if (!stream_check(stream, stream_read_rows(stream, k, &error), false, &error))
+    if (!stream->cut.in && stream_new_rows(stream, k, to))
+        status = gf_inputs_read(stream->inputs, to, &error);
+    if (!stream_check(stream, status, false, &error))
         return false;
     if (consumer->filled)
         consumer->filled(consumer, slot);
-    const gf_status status = stream->job->on.backend->submit(stream->run, slot, &error);
+    status = stream->job->on.backend->submit(stream->run, slot, &error);
     return stream_check(stream, status, true, &error);
 }
 
@@ -166,10 +161,8 @@ static bool stream_look_ahead(gf_stream *stream, uint64_t k) {
             break;
     for (; running && !status && stream->known < stream->placed; stream->known++) {
         gf_rows to[GF_MAX_INPUTS];
-        if (!stream_new_rows(stream, stream->known, to))
-            continue;
-        status = gf_inputs_announce(stream->inputs, to, &error);
-        stream->announced = true;
+        if (stream_new_rows(stream, stream->known, to))
+            status = gf_inputs_announce(stream->inputs, to, &error);
     }
     return running && stream_check(stream, status, false, &error);
 }
@@ -316,7 +309,7 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
     pthread_mutex_init(&stream.lock, NULL);
     pthread_cond_init(&stream.changed, NULL);
     (unthreaded ? stream_run_unthreaded : stream_run_threads)(&stream);
-    if (stream.status && stream.announced)
+    if (stream.status && stream.known)
         gf_inputs_cancel(inputs);
     if (!stream.status)
         stream_finish_states(&stream);

@@ -101,7 +101,7 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_cut *cut, gf_error
     const uint32_t count = cut->nodes->count;
     unsigned char *ring;
     verifier->cut = *cut;
-    verifier->cut.in.data = (unsigned char *)verifier; /* not in a ring: in that of the stream */
+    verifier->cut.in = &verifier->slot.in; /* not in a ring: strips have rows of the stream */
     verifier->cut.out.data = NULL;
     gf_cut_set(&verifier->cut, cut->height, 1);
     verifier->out = calloc(count, sizeof *verifier->out);

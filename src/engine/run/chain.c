@@ -34,19 +34,8 @@ gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status sta
     return status;
 }
 
-uint32_t gf_chain_first(const gf_chain *chain) {
-    uint32_t i = 0;
-    while (!chain->step[i].filter)
-        i++;
-    return i;
-}
-
-const gf_filter *gf_chain_filter(const gf_chain *chain) {
-    return chain->step[gf_chain_first(chain)].filter;
-}
-
 const char *gf_chain_name(const gf_chain *chain) {
-    return gf_chain_filter(chain)->info.name;
+    return chain->step[chain->first].filter->info.name;
 }
 
 /* Return the text of the filter's parameter of a type that names a file; NULL if not set. */
@@ -138,8 +127,11 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
     chain->in[0] = job->in;
     if (job->options && files)
         chain->options = *job->options;
-    for (uint32_t i = 0; i < job->step_count; i++)
-        chain->filters += job->steps[i].filter != NULL;
+    for (uint32_t i = job->step_count; i-- > 0;)
+        if (job->steps[i].filter) {
+            chain->first = i;
+            chain->filters++;
+        }
     if (!chain->filters)
         return gf_fail(error, GF_USAGE, "the filter is NULL");
     for (uint32_t i = 0; i < job->step_count && !status; i++)

@@ -45,22 +45,18 @@ static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) 
     return gf_digest_rows(digest, &rows, bytes);
 }
 
-/* Return the step of the filter of a job, which has one. */
-static const gf_chain_step *partial_step(const gf_chain *chain) {
-    return &chain->step[gf_chain_first(chain)];
-}
-
 /* Return the plan of the filter of a task. */
 static gf_plan *partial_plan(const gf_task *task) {
-    return gf_graph_plan(task->graph, gf_chain_first(task->chain));
+    return gf_graph_plan(task->graph, task->chain->first);
 }
 
 /* Digest the texts of all parameters, which determine the computation. */
 static uint64_t partial_digest_settings(const gf_chain *chain) {
-    const gf_filter_info *info = &gf_chain_filter(chain)->info;
+    const gf_filter_info *info = &chain->step[chain->first].filter->info;
     uint64_t digest = 0;
     for (size_t i = 0; i < info->param_count; i++) {
-        const char *text = gf_settings_text(partial_step(chain)->settings, info->params[i].name);
+        const char *text =
+            gf_settings_text(chain->step[chain->first].settings, info->params[i].name);
         digest = partial_digest(digest, text ? text : "", text ? strlen(text) + 1 : 1);
     }
     return digest;
@@ -90,8 +86,9 @@ static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_
     gf_partial *partial = *out = calloc(1, sizeof *partial);
     if (!partial)
         return gf_fail_memory(error, name, sizeof *partial, "a partial result");
-    const gf_status status = gf_plan_new(gf_chain_filter(chain), partial_step(chain)->settings,
-                                         format, &partial->plan, error);
+    const gf_status status =
+        gf_plan_new(chain->step[chain->first].filter, chain->step[chain->first].settings, format,
+                    &partial->plan, error);
     if (status)
         return status;
     gf_partial_head *head = &partial->head;
@@ -321,7 +318,7 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
                                 gf_error *error) {
     static const gf_measure measure = {
         .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
-    const uint32_t node = task->graph->node_of[gf_chain_first(task->chain)], edge = node + 1;
+    const uint32_t node = task->graph->node_of[task->chain->first], edge = node + 1;
     const gf_nodes *nodes = &task->graph->nodes;
     gf_status status = gf_task_open_measures(task, error); /* those of conversions are used */
     if (status)
@@ -483,7 +480,7 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial 
     if (!status && !(status = gf_graph_new(&chain, &partial->head.in, &task.graph, error)) &&
         !(status = gf_task_open_samples(&task, error)))
         status = gf_task_open_measures(&task, error);
-    const uint32_t node = status ? 0 : task.graph->node_of[gf_chain_first(&chain)];
+    const uint32_t node = status ? 0 : task.graph->node_of[chain.first];
     if (!status && task.graph->plan[node]->filter->measure)
         status = partial_deliver(partial, task.graph->plan[node], task.data[node], error);
     if (!status && file)

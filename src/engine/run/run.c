@@ -110,7 +110,7 @@ void gf_task_report_stored(const gf_task *task) {
 static gf_nodata_use task_nodata(const gf_chain *chain, const gf_filter **conflict) {
     *conflict = NULL;
     if (chain->filters == 1)
-        return gf_chain_filter(chain)->nodata;
+        return chain->step[chain->first].filter->nodata;
     bool input = true; /* the step reads the first image */
     for (uint32_t i = 0; i < chain->steps; i++) {
         const gf_filter *filter = chain->step[i].filter;
@@ -184,7 +184,7 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
                        "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
                        task->inputs.name, pages);
     if (task->inputs.nodata == GF_NODATA_APART)
-        gf_plan_set_nodata(gf_graph_plan(task->graph, gf_chain_first(chain)), source->nodata);
+        gf_plan_set_nodata(gf_graph_plan(task->graph, chain->first), source->nodata);
     const uint32_t passes = task_passes(task->graph);
     task->watch.rows = task->inputs.format.height;
     task->watch.pass = all_pages ? (page - 1) * passes : 0;

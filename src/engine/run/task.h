@@ -24,6 +24,7 @@ typedef struct gf_chain_step {
 typedef struct gf_chain {
     gf_chain_step step[GF_MAX_STEPS];
     uint32_t steps, filters; /* all steps; those with a filter */
+    uint32_t first;          /* first step with a filter: that of a job of one */
     /* Whether a filter makes an image, measures, measures first, or mixes the colours of pixels. */
     bool makes_image, measures, refines, mixes_pixels;
     uint32_t inputs; /* the image, and the second inputs of steps, in their order */
@@ -41,11 +42,7 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error);
 gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *error);
 void gf_chain_close(gf_chain *chain);
 gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error);
-/* Return the first step with a filter, after which a job of one filter is named. */
-uint32_t gf_chain_first(const gf_chain *chain);
-/* Return its filter. */
-const gf_filter *gf_chain_filter(const gf_chain *chain);
-/* Return its name, for messages. */
+/* Return the name of the first filter, for messages. */
 const char *gf_chain_name(const gf_chain *chain);
 /* In a job of several filters, name the step in the message of its error. */
 gf_status gf_chain_fail_step(const gf_chain *chain, uint32_t step, gf_status status,

@@ -296,6 +296,7 @@ static void stream_range(collector *to, const gf_nodes *nodes, void *state,
     const gf_backend backend = any_backend();
     const gf_format *format = &nodes->node[0].plan->in;
     const gf_pixels in = {pixels, gf_row_bytes(format)};
+    const gf_rows rows = {(unsigned char *)(uintptr_t)pixels, in.stride, 0, format->height};
     gf_cut cut = {.nodes = nodes, .source = source};
     gf_inputs inputs;
     gf_report report = {0};
@@ -310,19 +311,18 @@ static void stream_range(collector *to, const gf_nodes *nodes, void *state,
     gf_cut_set(&cut, 1, 1);
     assert_ok(gf_inputs_open_memory(&inputs, 1, &format, 1, (const gf_pixels *const[]){&in}, NULL));
     gf_inputs_seek(&inputs, cut.edge[0].start);
-    const gf_stream_job job = {
-        .name = "test",
-        .nodes = nodes,
-        .on = {&backend, state},
-        .consumer = &to->base,
-        .source = source,
-        .rows_per_strip = test_below(random, 2) ? 1 + test_below(random, 20) : 0,
-        .rows_together = test_below(random, 2) ? test_below(random, 20) : 0,
-        .groups = 2,
-        .max_memory = 1u << 20,
-        .in = {test_below(random, 2) ? (unsigned char *)(uintptr_t)pixels : NULL, in.stride, 0,
-               format->height},
-        .unthreaded = test_below(random, 4) == 0};
+    const gf_stream_job job = {.name = "test",
+                               .nodes = nodes,
+                               .on = {&backend, state},
+                               .consumer = &to->base,
+                               .source = source,
+                               .rows_per_strip =
+                                   test_below(random, 2) ? 1 + test_below(random, 20) : 0,
+                               .rows_together = test_below(random, 2) ? test_below(random, 20) : 0,
+                               .groups = 2,
+                               .max_memory = 1u << 20,
+                               .in = test_below(random, 2) ? &rows : NULL,
+                               .unthreaded = test_below(random, 4) == 0};
     assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &why));
     gf_inputs_close(&inputs);
 }
