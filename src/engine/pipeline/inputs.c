@@ -63,33 +63,29 @@ static gf_status inputs_open_source(gf_inputs *inputs, uint32_t i, gf_error *err
     return gf_source_open(inputs->paths[i], &inputs->limits, &inputs->sources[i], error);
 }
 
-/* Fail for a second image of another size, other channels or another type. */
-static gf_status inputs_check_format(const gf_inputs *inputs, uint32_t i, const gf_format *wanted,
-                                     gf_error *error) {
-    const gf_format *format = &inputs->sources[i]->format;
-    gf_format same = *wanted;
-    char is[96], should[96];
-    same.alpha = format->alpha; /* either image declares alpha */
-    if (gf_format_equal(&same, format))
-        return GF_OK;
-    gf_format_text(format, is, sizeof is);
-    gf_format_text(wanted, should, sizeof should);
-    if (inputs->pair && i == 1)
-        return gf_fail(error, GF_FAILED,
-                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
-                       inputs->paths[i], is, inputs->paths[0], should);
-    return gf_fail(error, GF_FAILED,
-                   "%s: is %s, but the image of the step that reads it is %s; both must have the "
-                   "same size, channels and type",
-                   inputs->paths ? inputs->paths[i] : inputs->name, is, should);
-}
-
 gf_status gf_inputs_check_second(const gf_inputs *inputs, const gf_format *const *formats,
                                  gf_error *error) {
-    gf_status status = GF_OK;
-    for (uint32_t i = 1; i < inputs->count && !status; i++)
-        status = inputs_check_format(inputs, i, formats[i], error);
-    return status;
+    char is[96], should[96];
+    for (uint32_t i = 1; i < inputs->count; i++) {
+        const gf_format *format = &inputs->sources[i]->format;
+        gf_format wanted = *formats[i];
+        wanted.alpha = format->alpha; /* either image declares alpha */
+        if (gf_format_equal(&wanted, format))
+            continue;
+        gf_format_text(format, is, sizeof is);
+        gf_format_text(inputs->pair ? &inputs->sources[0]->format : formats[i], should,
+                       sizeof should);
+        if (inputs->pair)
+            return gf_fail(
+                error, GF_FAILED,
+                "%s: is %s, but %s is %s; both must have the same size, channels and type",
+                inputs->paths[i], is, inputs->paths[0], should);
+        return gf_fail(error, GF_FAILED,
+                       "%s: is %s, but the image of the step that reads it is %s; both must have "
+                       "the same size, channels and type",
+                       inputs->paths[i], is, should);
+    }
+    return GF_OK;
 }
 
 /* Open the files of inputs->paths that are being read. */
@@ -109,8 +105,7 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
         status = inputs_add_nodata(inputs, (gf_nodata[2]){sources[0]->nodata}, error);
     for (uint32_t i = 1; i < gf_inputs_reading(inputs) && !status; i++)
         status = inputs_open_source(inputs, i, error);
-    if (status || !inputs->pair ||
-        (status = inputs_check_format(inputs, 1, &sources[0]->format, error)))
+    if (status || !inputs->pair)
         return status;
     inputs->format.alpha = inputs->format.alpha || sources[1]->format.alpha;
     return inputs_add_nodata(inputs, (gf_nodata[]){sources[0]->nodata, sources[1]->nodata}, error);

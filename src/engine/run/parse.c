@@ -216,14 +216,14 @@ static gf_status parse_step(gf_pipeline *pipeline, const char *const *words, gf_
     gf_error cause = {0};
     for (size_t i = 0; i < PARSE_WORDS && !filter && !kind; i++)
         kind = strcmp(parse_words[i].name, name) == 0 ? &parse_words[i] : NULL;
-    if (filter) {
-        const parse_word one = {name, {name}, NULL, filter->info.inputs > 1 ? "FILE" : NULL};
-        status = parse_add(pipeline, &one, filter, words + 1, &cause);
-    } else if (kind && !kind->filters[0]) {
-        status = parse_add(pipeline, kind, NULL, words + 1, &cause);
-    } else if (kind) {
-        for (size_t i = 0; i < 2 && kind->filters[i] && !status; i++)
-            status = parse_add(pipeline, kind, gf_filter_find(kind->filters[i]), words + 1, &cause);
+    const parse_word one = {name, {name}, NULL, filter && filter->info.inputs > 1 ? "FILE" : NULL};
+    if (filter)
+        kind = &one;
+    if (kind) {
+        for (size_t i = 0; i < 2 && (i == 0 || kind->filters[i]) && !status; i++) {
+            filter = kind->filters[i] ? gf_filter_find(kind->filters[i]) : NULL;
+            status = parse_add(pipeline, kind, filter, words + 1, &cause);
+        }
     } else if (strcmp(name, parse_input) == 0) {
         pipeline->from = GF_FROM_INPUT;
         if (words[1])

@@ -3,6 +3,7 @@
  * rows, passed to the filter's measure, produce the result of the whole image. */
 #include "engine/run/task.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,9 @@ typedef struct gf_partial_entry {
 struct gf_partial {
     gf_plan *plan;
     gf_partial_head head;
-    unsigned char *state;
-    unsigned char *log;
-    uint64_t capacity; /* allocated size of the log */
-    uint64_t max_log;  /* maximum size of the log while a range runs */
+    unsigned char *data; /* the state, then the log; both are multiples of 8 bytes */
+    uint64_t capacity;   /* allocated size of the data */
+    uint64_t max_log;    /* maximum size of the log while a range runs */
 };
 
 /* ---- creation -------------------------------------------------------------------------------- */
@@ -79,6 +79,32 @@ static gf_status partial_fail_files(const char *name, gf_error *error) {
                    name);
 }
 
+void gf_partial_free(gf_partial *partial) {
+    if (!partial)
+        return;
+    gf_plan_free(partial->plan);
+    free(partial->data);
+    free(partial);
+}
+
+/* Append bytes to the log. Return where they are to be written; NULL if out of memory. */
+static unsigned char *partial_extend(gf_partial *partial, uint64_t bytes, gf_error *error) {
+    const uint64_t used = partial->head.state_bytes + partial->head.log_bytes;
+    const uint64_t capacity = used + bytes + (used + bytes) / 2 + 1;
+    if (used + bytes > partial->capacity || !partial->data) {
+        unsigned char *data = realloc(partial->data, (size_t)capacity);
+        if (!data) {
+            gf_set_memory_error(error, partial->plan->filter->info.name, capacity,
+                                "the measurement");
+            return NULL;
+        }
+        partial->data = data;
+        partial->capacity = capacity;
+    }
+    partial->head.log_bytes += bytes;
+    return partial->data + used;
+}
+
 /* Create a partial result. *out: the caller frees it, also after a failure. */
 static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_partial **out,
                              gf_error *error) {
@@ -96,36 +122,11 @@ static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_
     head->in = *format;
     head->settings = partial_digest_settings(chain);
     head->state_bytes = partial->plan->state_bytes;
-    partial->state = calloc(1, (size_t)head->state_bytes + 1);
-    return partial->state ? GF_OK
-                          : gf_fail_memory(error, name, head->state_bytes, "the measurement");
-}
-
-void gf_partial_free(gf_partial *partial) {
-    if (!partial)
-        return;
-    gf_plan_free(partial->plan);
-    free(partial->state);
-    free(partial->log);
-    free(partial);
-}
-
-/* Append bytes to the log. Return where they are to be written; NULL if out of memory. */
-static unsigned char *partial_extend(gf_partial *partial, uint64_t bytes, gf_error *error) {
-    const uint64_t used = partial->head.log_bytes, needed = used + bytes;
-    if (needed > partial->capacity || !partial->log) {
-        const uint64_t capacity = needed + needed / 2 + 1;
-        unsigned char *log = realloc(partial->log, (size_t)capacity);
-        if (!log) {
-            gf_set_memory_error(error, partial->plan->filter->info.name, capacity,
-                                "the measurement");
-            return NULL;
-        }
-        partial->log = log;
-        partial->capacity = capacity;
-    }
-    partial->head.log_bytes = needed;
-    return partial->log + used;
+    assert(head->state_bytes % 8 == 0);
+    if (!partial_extend(partial, 0, error))
+        return GF_FAILED;
+    memset(partial->data, 0, (size_t)head->state_bytes);
+    return GF_OK;
 }
 
 /* ---- the measure: appends records and payloads to the log ------------------------------------ */
@@ -167,7 +168,7 @@ static gf_status partial_finish(const gf_plan *plan, void *data, const void *sta
                                 gf_error *error) {
     const gf_partial *partial = data;
     (void)plan, (void)error;
-    memcpy(partial->state, state, (size_t)partial->head.state_bytes);
+    memcpy(partial->data, state, (size_t)partial->head.state_bytes);
     return GF_OK;
 }
 
@@ -204,6 +205,7 @@ static gf_status partial_deliver(const gf_partial *partial, const gf_plan *plan,
                                  gf_error *error) {
     const gf_partial_head *head = &partial->head;
     const gf_measure *measure = partial->plan->filter->measure;
+    unsigned char *log = partial->data + head->state_bytes;
     uint64_t y = 0;
     gf_status status = GF_OK;
     if (head->first != 0 || head->end != gf_plan_rows(plan))
@@ -213,14 +215,14 @@ static gf_status partial_deliver(const gf_partial *partial, const gf_plan *plan,
             partial->plan->filter->info.name, head->first, head->end, gf_plan_rows(plan));
     for (uint64_t at = 0; at < head->log_bytes && !status;) {
         gf_partial_entry entry;
-        memcpy(&entry, partial->log + at, sizeof entry);
-        const gf_rows records = {partial->log + at + sizeof entry, plan->record, y, entry.rows};
+        memcpy(&entry, log + at, sizeof entry);
+        const gf_rows records = {log + at + sizeof entry, plan->record, y, entry.rows};
         status = entry.rows ? measure->rows(plan, data, &records, error)
                             : measure->payload(plan, data, records.data, error);
         y += entry.rows;
         at += sizeof entry + entry.bytes;
     }
-    return status ? status : measure->finish(plan, data, partial->state, error);
+    return status ? status : measure->finish(plan, data, partial->data, error);
 }
 
 /* Refine the plan with the measurement of the whole image by the preceding filter. */
@@ -403,10 +405,9 @@ gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error
     unsigned char *log = partial_extend(partial, b->log_bytes, error);
     if (!log)
         return GF_FAILED;
-    if (b->log_bytes)
-        memcpy(log, next->log, (size_t)b->log_bytes);
+    memcpy(log, next->data + b->state_bytes, (size_t)b->log_bytes);
     if (a->state_bytes)
-        partial->plan->filter->measure->merge(partial->plan, partial->state, next->state);
+        partial->plan->filter->measure->merge(partial->plan, partial->data, next->data);
     partial->head.end = b->end;
     return GF_OK;
 }
@@ -418,10 +419,9 @@ size_t gf_partial_size(const gf_partial *partial) {
 void gf_partial_write(const gf_partial *partial, void *bytes) {
     gf_partial_head head = partial->head;
     unsigned char *data = (unsigned char *)bytes + sizeof head;
-    memcpy(data, partial->state, (size_t)head.state_bytes);
-    if (head.log_bytes)
-        memcpy(data + head.state_bytes, partial->log, (size_t)head.log_bytes);
-    head.check = partial_digest(0, data, (size_t)(head.state_bytes + head.log_bytes));
+    const size_t size = (size_t)(head.state_bytes + head.log_bytes);
+    memcpy(data, partial->data, size);
+    head.check = partial_digest(0, data, size);
     memcpy(bytes, &head, sizeof head);
 }
 
@@ -430,7 +430,6 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
     gf_partial_head head = {.check = 0};
     gf_partial *partial = NULL;
     gf_chain chain;
-    unsigned char *log = NULL;
     gf_status status = gf_chain_open(job, &chain, error);
     const char *name = status ? NULL : gf_chain_name(&chain);
     const unsigned char *data = (const unsigned char *)bytes + sizeof head;
@@ -450,11 +449,10 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
         (head.state_bytes != partial->head.state_bytes || head.log_bytes > size ||
          size != head.state_bytes + head.log_bytes || head.check != partial_digest(0, data, size)))
         status = gf_fail(error, GF_FAILED, "%s: the partial result is damaged", name);
-    if (!status && !(log = partial_extend(partial, head.log_bytes, error)))
+    if (!status && !partial_extend(partial, head.log_bytes, error))
         status = GF_FAILED;
     if (!status) {
-        memcpy(partial->state, data, (size_t)head.state_bytes);
-        memcpy(log, data + head.state_bytes, (size_t)head.log_bytes);
+        memcpy(partial->data, data, size);
         partial->head = head;
     }
     gf_chain_close(&chain);
