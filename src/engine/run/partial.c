@@ -347,9 +347,8 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
     gf_sink *sink = task->writer[0].sink;
     if (!status && sink)
         status = sink->ops->finish(sink, NULL, error);
-    for (uint32_t i = 0; i < nodes->count && !status; i++)
-        if (task->graph->counts[i])
-            task->outside += gf_task_outside(task, i);
+    if (!status)
+        gf_task_count_outside(task);
     gf_made_report_graph(task->made, task->chain, task->graph);
     gf_task_report_stored(task);
     gf_task_report_input(task);
@@ -480,7 +479,7 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial 
         status = gf_task_open_measures(&task, error);
     const uint32_t node = status ? 0 : task.graph->node_of[chain.first];
     if (!status && task.graph->plan[node]->filter->measure)
-        status = partial_deliver(partial, task.graph->plan[node], task.data[node], error);
+        status = partial_deliver(partial, task.graph->plan[node], task.node[node].data, error);
     if (!status && file)
         status = gf_task_finish_sinks(&task, error);
     if (!status)

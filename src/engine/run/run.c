@@ -21,18 +21,10 @@ gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {
                      .began = gf_now() - engine->start_seconds};
 }
 
-static const gf_plan *task_plan(const gf_task *task, uint32_t node) {
-    return task->graph->plan[node];
-}
-
-static const gf_measure *task_measure(const gf_task *task, uint32_t node) {
-    return task_plan(task, node)->filter->measure;
-}
-
 void gf_task_end(gf_task *task) {
-    for (uint32_t i = 0; task->graph && i < task->graph->nodes.count; i++)
-        if (task->data[i])
-            task_measure(task, i)->close(task->data[i]);
+    for (uint32_t i = 0; i < GF_MAX_NODES; i++)
+        if (task->node[i].data)
+            task->node[i].measure->close(task->node[i].data);
     for (uint32_t i = 0; i < GF_MAX_STEPS; i++) {
         if (task->samples[i])
             gf_sample_sink_close(task->samples[i]);
@@ -209,10 +201,7 @@ gf_delivery gf_task_delivery(gf_task *task) {
                             .written = task->writer,
                             .written_count = graph->writers,
                             .digests = task->engine->options.verify};
-    for (uint32_t i = 0; i < graph->nodes.count; i++)
-        if (task->data[i])
-            delivery.node[i] =
-                (gf_delivered){.measure = task_measure(task, i), .data = task->data[i]};
+    memcpy(delivery.node, task->node, sizeof delivery.node);
     for (uint32_t i = 0; i < graph->writers; i++)
         task->writer[i].edge = graph->writer[i].edge;
     return delivery;
@@ -336,14 +325,18 @@ gf_status gf_task_open_measures(gf_task *task, gf_error *error) {
                                          .left_out = task->inputs.left_out,
                                          .name = task->inputs.name};
         task->memory -= keep.max_memory;
-        status = plan->filter->measure->open(plan, &keep, &task->data[i], error);
+        task->node[i].measure = plan->filter->measure;
+        status = plan->filter->measure->open(plan, &keep, &task->node[i].data, error);
     }
     return status;
 }
 
-uint64_t gf_task_outside(const gf_task *task, uint32_t node) {
-    const gf_plan *plan = task_plan(task, node);
-    return plan->filter->measure->cell(plan, task->data[node], 0, 0, 0).low;
+void gf_task_count_outside(gf_task *task) {
+    for (uint32_t i = 0; i < task->graph->nodes.count; i++) {
+        const gf_delivered *of = &task->node[i];
+        if (task->graph->counts[i])
+            task->outside += of->measure->cell(task->graph->plan[i], of->data, 0, 0, 0).low;
+    }
 }
 
 /* Set the cost of writing all images, per sample of the input. */
@@ -393,11 +386,10 @@ static gf_status task_stream(gf_task *task, gf_error *error) {
         pass.memory = task->memory;
         status = gf_pass_run(&pass, &failure);
     }
-    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
         task->made->steps[graph->step[i]].seconds += pass.seconds[i];
-        if (!status && graph->counts[i])
-            task->outside += gf_task_outside(task, i);
-    }
+    if (!status)
+        gf_task_count_outside(task);
     if (status && error)
         *error = failure;
     return status;
@@ -414,11 +406,11 @@ gf_status gf_task_make_results(gf_task *task, gf_result **results, gf_error *err
         if (task->samples[i])
             status = gf_sample_sink_finish(task->samples[i], error);
         gf_plan *plan = graph->plan[node];
-        void *data = task->data[node];
+        void *data = task->node[node].data;
         if (status || !data)
             continue;
         graph->plan[node] = NULL;
-        task->data[node] = NULL;
+        task->node[node].data = NULL;
         status = gf_result_new(filter, plan, data, &results[i], error);
     }
     return status;
@@ -432,14 +424,15 @@ gf_status gf_task_deliver(gf_task *task, const gf_format *format,
     if (!status)
         status = gf_task_open_measures(task, error);
     for (uint32_t i = 0; !status && i < task->graph->nodes.count; i++) {
-        const gf_plan *plan = task_plan(task, i);
+        const gf_plan *plan = task->graph->plan[i];
+        const gf_delivered *to = &task->node[i];
         const gf_device_part *part = &parts[i];
         if (part->records.data)
-            status = plan->filter->measure->rows(plan, task->data[i], &part->records, error);
+            status = to->measure->rows(plan, to->data, &part->records, error);
         if (!status && part->payload)
-            status = plan->filter->measure->payload(plan, task->data[i], part->payload, error);
+            status = to->measure->payload(plan, to->data, part->payload, error);
         if (!status && (part->records.data || part->payload || part->state))
-            status = plan->filter->measure->finish(plan, task->data[i], part->state, error);
+            status = to->measure->finish(plan, to->data, part->state, error);
     }
     if (!status)
         status = gf_task_make_results(task, own, error);
@@ -654,35 +647,28 @@ gf_status gf_task_open_samples(gf_task *task, gf_error *error) {
     return status;
 }
 
-/* Return the options of a writer. */
-static gf_file_options run_write_options(const gf_task *task, const gf_writer *writer) {
-    gf_file_options options = task->chain->options;
-    options.write = task->chain->step[writer->step].write;
-    return options;
-}
-
-/* Reserve the memory of the open sink of a writer. */
-static void run_reserve_sink(gf_task *task, uint32_t i) {
-    task->writer[i].memory = gf_min(task->writer[i].sink->memory, task->memory);
-    task->memory -= task->writer[i].memory;
-}
-
-/* Open the sink of a writer. */
+/* Open the sink of a writer, or its next page. */
 static gf_status run_open_writer(gf_task *task, uint32_t i, gf_error *error) {
     const gf_writer *writer = &task->graph->writer[i];
-    const char *path = task->chain->step[writer->step].out_path;
-    const gf_file_options options = run_write_options(task, writer);
-    gf_sink **sink = &task->writer[i].sink;
-    const gf_status status = gf_sink_open(path, &writer->stored, task_metadata(task, writer),
-                                          &options, task->threads, sink, error);
+    const gf_chain_step *step = &task->chain->step[writer->step];
+    const gf_metadata *metadata = task_metadata(task, writer);
+    gf_file_options options = task->chain->options;
+    gf_written *to = &task->writer[i];
+    options.write = step->write;
+    const gf_status status = to->sink
+                                 ? gf_sink_next_page(&to->sink, step->out_path, &writer->stored,
+                                                     metadata, &options, task->threads, error)
+                                 : gf_sink_open(step->out_path, &writer->stored, metadata, &options,
+                                                task->threads, &to->sink, error);
     if (status)
         return status;
-    run_reserve_sink(task, i);
-    if (task->more_pages && !(*sink)->end_page)
+    to->memory = gf_min(to->sink->memory, task->memory);
+    task->memory -= to->memory;
+    if (task->more_pages && !to->sink->end_page)
         return gf_fail(error, GF_USAGE,
                        "%s: --page all: the input has %" PRIu32
                        " pages, and this format holds one image; write .tif",
-                       path, task->made->report.pages);
+                       step->out_path, task->made->report.pages);
     return GF_OK;
 }
 
@@ -709,15 +695,8 @@ static gf_status run_page(gf_task *task, run_pages *pages, gf_error *error) {
     }
     if (!(status = gf_task_open_files(&next, error)))
         status = gf_inputs_check_same(&next.inputs, &task->inputs, error);
-    for (uint32_t i = 0; !status && i < next.graph->writers; i++) {
-        const gf_writer *writer = &next.graph->writer[i];
-        const gf_file_options options = run_write_options(&next, writer);
-        status = gf_sink_next_page(&next.writer[i].sink, chain->step[writer->step].out_path,
-                                   &writer->stored, task_metadata(&next, writer), &options,
-                                   next.threads, error);
-        if (!status)
-            run_reserve_sink(&next, i);
-    }
+    for (uint32_t i = 0; !status && i < next.graph->writers; i++)
+        status = run_open_writer(&next, i, error);
     gf_task_end(task);
     *task = next;
     return status;

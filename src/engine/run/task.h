@@ -116,7 +116,7 @@ typedef struct gf_task {
     gf_graph *graph;
     bool more_pages;                       /* with GF_ALL_PAGES, other pages follow */
     gf_written writer[GF_MAX_STEPS];       /* of each writer of the graph */
-    void *data[GF_MAX_NODES];              /* open data of measures; NULL: none */
+    gf_delivered node[GF_MAX_NODES];       /* open measures of the nodes; data NULL: none */
     gf_sample_sink *samples[GF_MAX_STEPS]; /* of each step; NULL: no sample file */
     bool buffer_samples[GF_MAX_STEPS];     /* buffer samples until the last strip, for their file */
     bool with_metadata;                    /* copy the input's metadata to the outputs */
@@ -151,8 +151,8 @@ gf_status gf_task_refine(gf_task *task, gf_error *error);
 /* Open all measures. Reserve task memory for each result, and half of the remainder for buffered
  * samples; the strips have the rest. */
 gf_status gf_task_open_measures(gf_task *task, gf_error *error);
-/* Return how many samples a node that converts has clipped. */
-uint64_t gf_task_outside(const gf_task *task, uint32_t node);
+/* Count the samples that nodes that convert have clipped. */
+void gf_task_count_outside(gf_task *task);
 /* Return what delivers the outputs of the nodes of the task: to its measures and writers. */
 gf_delivery gf_task_delivery(gf_task *task);
 /* Return the pass over an image into a delivery. */
