@@ -17,14 +17,14 @@ struct gf_strip_policy {
     static constexpr uint32_t slots = 4, halo_slots = 5;
 };
 
-// Events of a strip. READY: the stream has finished waiting for the previous strip.
+// Events of a strip. COMPUTED: the stream has finished waiting for the previous strip; COMPUTED +
+// i: i nodes have been computed.
 enum gf_cuda_event {
     GF_CUDA_STARTED,
     GF_CUDA_UPLOADED,
-    GF_CUDA_READY,
-    GF_CUDA_COMPUTED,
     GF_CUDA_DOWNLOADED,
-    GF_CUDA_EVENTS
+    GF_CUDA_COMPUTED,
+    GF_CUDA_EVENTS = GF_CUDA_COMPUTED + GF_MAX_NODES + 1
 };
 
 // Busy times of a device for one image, in seconds.
@@ -51,33 +51,20 @@ static void timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t
 
 // ---- devices and stream contexts ----------------------------------------------------------------
 
-// Buffers of a slot, on the device and on the host. All slots share one ring on the host.
-enum {
-    GF_CUDA_OUT, // on the host only
-    GF_CUDA_PAYLOAD,
-    GF_CUDA_HOST_BUFFERS,
-    GF_CUDA_EDGES = GF_CUDA_HOST_BUFFERS, // the source and the output of each node
-    GF_CUDA_SCRATCH,
-    GF_CUDA_DEVICE_BUFFERS
-};
-
 // Stream context of a slot on one device.
 struct gf_cuda_slot {
     int index;  // index of the device in the device list
     int device; // CUDA device ordinal
     cudaStream_t stream;
     cudaEvent_t events[GF_CUDA_EVENTS]; // of the last strip
-    cudaEvent_t nodes[GF_MAX_NODES];    // the node has been computed; of the last one: COMPUTED
-    gf_storage host[GF_CUDA_HOST_BUFFERS];
-    gf_storage memory[GF_CUDA_DEVICE_BUFFERS];
+    gf_storage host, memory, scratch;   // all slots share one ring on the host
 };
 
 struct gf_cuda {
     gf_cuda_devices devices; // first member
     gf_cuda_slot contexts[gf_strip_policy::halo_slots * GF_MAX_DEVICES];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
-    // The filter's state and its constants, on each device.
-    gf_storage states[GF_MAX_DEVICES], constants[GF_MAX_DEVICES];
+    gf_storage states[GF_MAX_DEVICES];          // states and constants of the filters
     gf_storage ring;
 };
 
@@ -88,16 +75,12 @@ static void cuda_free(gf_cuda *cuda, bool everything) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
-        for (gf_storage &memory : context.memory)
-            gf_memory_free(&memory);
+        gf_memory_free(&context.memory);
+        gf_memory_free(&context.scratch);
         if (!everything)
             continue;
-        for (gf_storage &host : context.host)
-            gf_memory_free(&host);
+        gf_memory_free(&context.host);
         for (cudaEvent_t event : context.events)
-            if (event)
-                cudaEventDestroy(event);
-        for (cudaEvent_t event : context.nodes)
             if (event)
                 cudaEventDestroy(event);
         cudaStreamDestroy(context.stream);
@@ -105,7 +88,6 @@ static void cuda_free(gf_cuda *cuda, bool everything) {
     for (int i = 0; i < cuda->devices.own.count; i++) {
         cudaSetDevice(cuda->devices.own.list[i]);
         gf_memory_free(&cuda->states[i]);
-        gf_memory_free(&cuda->constants[i]);
         if (everything && cuda->timelines[i].origin)
             cudaEventDestroy(cuda->timelines[i].origin);
     }
@@ -116,10 +98,11 @@ static void cuda_close(void *state) {
     gf_cuda *cuda = static_cast<gf_cuda *>(state);
     const gf_caller_scope scope(cuda->devices.driver);
     cuda_free(cuda, true);
+    cudaSetDevice(cuda->devices.own.list[0]);
     gf_memory_free(&cuda->ring);
     gf_png_encoder_free(cuda->devices.encoder);
     gf_png_decoder_free(cuda->devices.decoder);
-    gf_cuda_workspace_free(cuda->devices.workspace);
+    gf_cuda_workspace_free(&cuda->devices);
     cudaGetLastError();
     free(cuda);
 }
@@ -171,25 +154,20 @@ static gf_strip_request cuda_request(const void *state, const gf_nodes *nodes) {
 // Positions of a node's memory in the buffers of a slot, and on each device.
 struct gf_cuda_node {
     const gf_plan *plan;
-    uint32_t from;
-    size_t edge;              // rows of the edge that it makes, in GF_CUDA_EDGES
-    size_t second;            // rows of its second image, in GF_CUDA_EDGES
-    size_t records;           // on the device, in GF_CUDA_EDGES
-    size_t host_rows;         // written rows, in GF_CUDA_OUT
-    size_t host_records;      // in GF_CUDA_OUT
-    size_t payload, capacity; // in GF_CUDA_PAYLOAD
-    size_t head;              // bytes of the head of a payload; 0: the filter has none
-    size_t state, constants;  // in states and constants
-    double seconds;           // of computing, summed over strips
+    size_t edge, second; // rows of the edge that it makes, and of its second image
+    size_t records, payload;
+    size_t host_rows, host_records, host_payload;
+    size_t head, capacity;   // bytes of a payload: least and most; 0: the filter has none
+    size_t state, constants; // in states
+    double seconds;          // of computing, summed over strips
 };
 
 struct gf_cuda_run {
     gf_cuda *cuda;
     gf_cut cut;
-    size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of the buffers of a slot
-    size_t state_bytes, constant_bytes;   // of all nodes
-    bool ordered;                         // a node has an ordered state
-    const gf_cuda_slot *previous;         // of the last submitted strip; NULL before the first
+    size_t host_bytes, memory_bytes, scratch_bytes; // of a slot
+    size_t state_bytes;                             // of the states and constants of all nodes
+    const gf_cuda_slot *previous; // of the last submitted strip; NULL before the first
     gf_cuda_node nodes[];
 };
 
@@ -205,34 +183,31 @@ static size_t cuda_reserve(size_t *size, size_t bytes) {
     return at;
 }
 
-// Lay out the memory of all nodes.
 static void cuda_lay_out(gf_cuda_run *run) {
     const gf_nodes *nodes = run->cut.nodes;
-    size_t *sizes = run->sizes;
-    cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, 0) * run->cut.edge[0].stride);
+    size_t *memory = &run->memory_bytes, *host = &run->host_bytes;
+    cuda_reserve(memory, cuda_rows(run, 0) * run->cut.edge[0].stride);
     for (uint32_t i = 0; i < nodes->count; i++) {
         gf_cuda_node *node = &run->nodes[i];
         const gf_plan *plan = node->plan = nodes->node[i].plan;
         const gf_edge_cut *edge = &run->cut.edge[i + 1];
         const size_t rows = static_cast<size_t>(edge->max_rows), records = rows * plan->record;
         const bool written = nodes->written >> (i + 1) & 1;
-        node->from = nodes->node[i].from;
+        const uint32_t from = nodes->node[i].from;
         if (gf_node_has_second(&nodes->node[i]))
-            node->second =
-                cuda_reserve(&sizes[GF_CUDA_EDGES],
-                             cuda_rows(run, node->from) * run->cut.edge[node->from].stride);
-        node->edge = cuda_reserve(&sizes[GF_CUDA_EDGES], cuda_rows(run, i + 1) * edge->stride);
-        node->records = cuda_reserve(&sizes[GF_CUDA_EDGES], records);
-        node->host_rows = cuda_reserve(&sizes[GF_CUDA_OUT], written ? rows * edge->stride : 0);
-        node->host_records = cuda_reserve(&sizes[GF_CUDA_OUT], records);
+            node->second = cuda_reserve(memory, cuda_rows(run, from) * run->cut.edge[from].stride);
+        node->edge = cuda_reserve(memory, cuda_rows(run, i + 1) * edge->stride);
+        node->records = cuda_reserve(memory, records);
+        node->host_rows = cuda_reserve(host, written ? rows * edge->stride : 0);
+        node->host_records = cuda_reserve(host, records);
         if (plan->has_payload) {
             node->head = plan->filter->payload->bytes(plan, 0);
             node->capacity = plan->filter->payload->bytes(plan, edge->max_rows);
-            node->payload = cuda_reserve(&sizes[GF_CUDA_PAYLOAD], node->capacity);
         }
+        node->payload = cuda_reserve(memory, node->capacity);
+        node->host_payload = cuda_reserve(host, node->capacity);
         node->state = cuda_reserve(&run->state_bytes, static_cast<size_t>(plan->state_bytes));
-        node->constants = cuda_reserve(&run->constant_bytes, plan->constant_bytes);
-        run->ordered = run->ordered || plan->ordered;
+        node->constants = cuda_reserve(&run->state_bytes, plan->constant_bytes);
     }
 }
 
@@ -244,13 +219,12 @@ static uint32_t cuda_used_devices(const gf_cuda_run *run) {
 // Clear the states of the filters and upload the constants of the plans on all devices.
 static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
-    for (int i = 0; i < cuda->devices.own.count && (run->state_bytes || run->constant_bytes); i++) {
+    for (int i = 0; i < cuda->devices.own.count && run->state_bytes; i++) {
         gf_queue_move(queue, cuda->devices.own.list[i], cudaStreamPerThread);
         gf_memory_grow(&cuda->states[i], run->state_bytes, GF_MEMORY_DEVICE, queue);
-        gf_memory_grow(&cuda->constants[i], run->constant_bytes, GF_MEMORY_DEVICE, queue);
         gf_queue_clear(queue, cuda->states[i].data, run->state_bytes);
         for (uint32_t n = 0; n < run->cut.nodes->count; n++)
-            gf_queue_upload(queue, cuda->constants[i].data + run->nodes[n].constants,
+            gf_queue_upload(queue, cuda->states[i].data + run->nodes[n].constants,
                             run->nodes[n].plan->constants, run->nodes[n].plan->constant_bytes);
         // The slots' streams do not wait for this one. Waiting for the device fails during a
         // capture.
@@ -268,28 +242,20 @@ static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, 
     gf_queue_move(queue, context->device, context->stream);
     gf_stream_create(&context->stream, queue);
     queue->stream = context->stream;
-    for (uint32_t i = 0; i < run->cut.nodes->count && !queue->status; i++) {
-        const gf_cuda_node *node = &run->nodes[i];
-        const gf_filter_cuda *kernels = gf_filter_kernels(node->plan->filter);
-        if (kernels->scratch_bytes)
-            run->sizes[GF_CUDA_SCRATCH] =
-                std::max(run->sizes[GF_CUDA_SCRATCH],
-                         kernels->scratch_bytes(node->plan, cuda_rows(run, node->from)));
-    }
-    for (cudaEvent_t &event : context->events)
-        gf_event_create(&event, cudaEventDefault, queue);
-    for (uint32_t i = 0; i + 1 < run->cut.nodes->count; i++)
-        gf_event_create(&context->nodes[i], cudaEventDefault, queue);
-    for (int i = 0; i < GF_CUDA_HOST_BUFFERS; i++)
-        gf_memory_grow(&context->host[i], run->sizes[i], GF_MEMORY_HOST, queue);
-    for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS; i++)
-        if (i != GF_CUDA_OUT)
-            gf_memory_grow(&context->memory[i], run->sizes[i], GF_MEMORY_CLEARED, queue);
+    for (uint32_t i = 0; i < run->cut.nodes->count && !queue->status; i++)
+        run->scratch_bytes = std::max(
+            run->scratch_bytes,
+            gf_scratch_bytes(run->nodes[i].plan, cuda_rows(run, run->cut.nodes->node[i].from)));
+    for (uint32_t i = 0; i <= GF_CUDA_COMPUTED + run->cut.nodes->count; i++)
+        gf_event_create(&context->events[i], cudaEventDefault, queue);
+    gf_memory_grow(&context->host, run->host_bytes, GF_MEMORY_HOST, queue);
+    gf_memory_grow(&context->memory, run->memory_bytes, GF_MEMORY_CLEARED, queue);
+    gf_memory_grow(&context->scratch, run->scratch_bytes, GF_MEMORY_CLEARED, queue);
     for (uint32_t i = 0; i < run->cut.nodes->count; i++) {
-        unsigned char *out = context->host[GF_CUDA_OUT].data;
+        unsigned char *out = context->host.data;
         slot->out[i].rows = {out + run->nodes[i].host_rows, run->cut.edge[i + 1].stride, 0, 0};
         slot->out[i].records = out + run->nodes[i].host_records;
-        slot->out[i].payloads = context->host[GF_CUDA_PAYLOAD].data + run->nodes[i].payload;
+        slot->out[i].payloads = out + run->nodes[i].host_payload;
     }
 }
 
@@ -336,12 +302,13 @@ static gf_queue cuda_queue_of(const gf_cuda_slot *context, gf_error *error) {
 // Wait for the previous strip. If it was computed on another device, copy the states.
 static void cuda_follow(const gf_cuda_run *run, const gf_cuda_slot *context, gf_queue *queue) {
     const gf_cuda_slot *previous = run->previous;
-    if (!run->ordered || !previous)
-        return;
-    gf_queue_follow(queue, previous->events[GF_CUDA_COMPUTED]);
-    for (uint32_t i = 0; i < run->cut.nodes->count && previous->device != context->device; i++) {
+    const uint32_t count = run->cut.nodes->count;
+    for (uint32_t i = 0; i < count && previous; i++) {
         const gf_cuda_node *node = &run->nodes[i];
-        if (node->plan->ordered)
+        if (!node->plan->ordered)
+            continue;
+        gf_queue_follow(queue, previous->events[GF_CUDA_COMPUTED + count]);
+        if (previous->device != context->device)
             gf_queue_call(queue, "cudaMemcpyPeerAsync",
                           cudaMemcpyPeerAsync(
                               run->cuda->states[context->index].data + node->state, context->device,
@@ -356,12 +323,12 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda *cuda = run->cuda;
     const gf_cuda_slot *context = &cuda->contexts[slot->index];
     const uint32_t count = run->cut.nodes->count;
-    unsigned char *edges = context->memory[GF_CUDA_EDGES].data;
+    unsigned char *memory = context->memory.data, *states = cuda->states[context->index].data;
     gf_range needs[GF_MAX_EDGES];
     gf_rows rows[GF_MAX_EDGES]; // of each edge on the device
     gf_cut_alone(&run->cut, slot->strip, needs);
     for (uint32_t e = 0; e <= count; e++)
-        rows[e] = {edges + (e ? run->nodes[e - 1].edge : 0), run->cut.edge[e].stride,
+        rows[e] = {memory + (e ? run->nodes[e - 1].edge : 0), run->cut.edge[e].stride,
                    needs[e].first, needs[e].end - needs[e].first};
     for (uint32_t i = 0; i < count; i++) {
         const gf_range out = gf_cut_rows(&run->cut, i + 1, slot->strip);
@@ -373,35 +340,33 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         return GF_OK;
     gf_queue queue = cuda_queue_of(context, error);
     gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
-    gf_queue_upload(&queue, edges, gf_row(&slot->in, rows[0].y0),
+    gf_queue_upload(&queue, memory, gf_row(&slot->in, rows[0].y0),
                     static_cast<size_t>(rows[0].rows) * rows[0].stride);
     for (uint32_t i = 0; i < count; i++)
         if (slot->out[i].second.data)
-            gf_queue_upload(&queue, edges + run->nodes[i].second, slot->out[i].second.data,
+            gf_queue_upload(&queue, memory + run->nodes[i].second, slot->out[i].second.data,
                             slot->out[i].second.rows * slot->out[i].second.stride);
     gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
     cuda_follow(run, context, &queue);
-    gf_queue_record(&queue, context->events[GF_CUDA_READY]);
     for (uint32_t i = 0; i < count; i++) {
         const gf_cuda_node *node = &run->nodes[i];
         gf_strip strip = {};
-        if (i > 0)
-            gf_queue_record(&queue, context->nodes[i - 1]);
+        gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED + i]);
         if (rows[i + 1].rows == 0)
             continue;
-        strip.in[0] = rows[node->from];
+        strip.in[0] = rows[run->cut.nodes->node[i].from];
         strip.in[1] = slot->out[i].second;
-        strip.in[1].data = edges + node->second;
+        strip.in[1].data = memory + node->second;
         strip.out = rows[i + 1];
-        strip.records = edges + node->records;
-        strip.state = cuda->states[context->index].data + node->state;
-        strip.payload = context->memory[GF_CUDA_PAYLOAD].data + node->payload;
-        strip.constants = cuda->constants[context->index].data + node->constants;
+        strip.records = memory + node->records;
+        strip.state = states + node->state;
+        strip.payload = memory + node->payload;
+        strip.constants = states + node->constants;
         queue.name = node->plan->filter->info.name;
         gf_filter_kernels(node->plan->filter)
-            ->launch(node->plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
+            ->launch(node->plan, &strip, context->scratch.data, &queue);
     }
-    gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED]);
+    gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED + count]);
     run->previous = context;
     for (uint32_t i = 0; i < count; i++) {
         const gf_cuda_node *node = &run->nodes[i];
@@ -411,10 +376,9 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         if (run->cut.nodes->written >> (i + 1) & 1)
             gf_queue_download(&queue, out->rows.data, gf_row(&rows[i + 1], out->rows.y0),
                               out->rows.rows * out->rows.stride);
-        gf_queue_download(&queue, out->records, edges + node->records,
+        gf_queue_download(&queue, out->records, memory + node->records,
                           out->rows.rows * node->plan->record);
-        gf_queue_download(&queue, out->payloads,
-                          context->memory[GF_CUDA_PAYLOAD].data + node->payload, node->head);
+        gf_queue_download(&queue, out->payloads, memory + node->payload, node->head);
     }
     gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
     return queue.status;
@@ -436,8 +400,7 @@ static gf_status cuda_wait_payloads(gf_cuda_run *run, const gf_slot *slot, gf_qu
             return gf_fail(queue->error, GF_NO_BACKEND,
                            "cuda: the device returned an invalid sample count; use --backend cpu");
         gf_queue_download(queue, payload + node->head,
-                          context->memory[GF_CUDA_PAYLOAD].data + node->payload + node->head,
-                          used - node->head);
+                          context->memory.data + node->payload + node->head, used - node->head);
         any = true;
     }
     if (!any)
@@ -449,27 +412,7 @@ static gf_status cuda_wait_payloads(gf_cuda_run *run, const gf_slot *slot, gf_qu
     return queue->status;
 }
 
-// Add the time of each node in a completed strip.
-static void cuda_time_nodes(gf_cuda_run *run, const gf_cuda_slot *context, gf_queue *queue) {
-    cudaEvent_t from = context->events[GF_CUDA_READY];
-    const uint32_t count = run->cut.nodes->count;
-    for (uint32_t i = 0; i < count; i++) {
-        const cudaEvent_t to =
-            i + 1 < count ? context->nodes[i] : context->events[GF_CUDA_COMPUTED];
-        float ms = 0;
-        gf_queue_call(queue, "cudaEventElapsedTime", cudaEventElapsedTime(&ms, from, to));
-        run->nodes[i].seconds += static_cast<double>(ms) * 1e-3;
-        from = to;
-    }
-}
-
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
-    static const struct {
-        gf_stage stage;
-        gf_cuda_event from, to;
-    } intervals[] = {{GF_UPLOADING, GF_CUDA_STARTED, GF_CUDA_UPLOADED},
-                     {GF_COMPUTING, GF_CUDA_READY, GF_CUDA_COMPUTED},
-                     {GF_DOWNLOADING, GF_CUDA_COMPUTED, GF_CUDA_DOWNLOADED}};
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
     gf_cuda_timeline *timeline = &run->cuda->timelines[context->index];
@@ -479,10 +422,17 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
         return GF_OK;
     gf_queue queue = cuda_queue_of(context, error);
     gf_queue_synchronize(&queue, "kernel execution");
-    for (const auto &interval : intervals)
-        timeline_add(timeline, interval.stage, context->events[interval.from],
-                     context->events[interval.to], &queue);
-    cuda_time_nodes(run, context, &queue);
+    const cudaEvent_t *events = context->events, *computed = events + GF_CUDA_COMPUTED;
+    const uint32_t count = run->cut.nodes->count;
+    timeline_add(timeline, GF_UPLOADING, events[GF_CUDA_STARTED], events[GF_CUDA_UPLOADED], &queue);
+    timeline_add(timeline, GF_COMPUTING, computed[0], computed[count], &queue);
+    timeline_add(timeline, GF_DOWNLOADING, computed[count], events[GF_CUDA_DOWNLOADED], &queue);
+    for (uint32_t i = 0; i < count; i++) {
+        float ms = 0;
+        gf_queue_call(&queue, "cudaEventElapsedTime",
+                      cudaEventElapsedTime(&ms, computed[i], computed[i + 1]));
+        run->nodes[i].seconds += static_cast<double>(ms) * 1e-3;
+    }
     return queue.status ? queue.status : cuda_wait_payloads(run, slot, &queue);
 }
 

@@ -52,6 +52,12 @@ struct gf_division {
     }
 };
 
+// Return the scratch bytes of a plan's kernels, on the current device.
+static inline size_t gf_scratch_bytes(const gf_plan *plan, uint64_t in_rows) {
+    const gf_filter_cuda *kernels = gf_filter_kernels(plan->filter);
+    return kernels->scratch_bytes ? kernels->scratch_bytes(plan, in_rows) : 0;
+}
+
 // ---- devices (devices.cu) -----------------------------------------------------------------------
 
 // Functions of the driver without a counterpart in the runtime.
@@ -67,10 +73,12 @@ struct gf_cuda_devices {
     gf_device_list own;
     char names[160]; // for example "device 0: NVIDIA H200 (sm_90)"
     gf_driver driver;
-    CUcontext context;                   // of the first device
-    struct gf_png_encoder *encoder;      // on the first device; NULL until needed
-    struct gf_png_decoder *decoder;      // the same
-    struct gf_cuda_workspace *workspace; // the same
+    CUcontext context; // of the first device
+    // On the first device; NULL until needed.
+    struct gf_png_encoder *encoder;
+    struct gf_png_decoder *decoder;
+    cudaStream_t stream; // of workspace.cu
+    gf_storage memory;
 };
 
 // Restores the caller's context at the end of the scope, and with it the current device. Allows
@@ -139,9 +147,9 @@ uint64_t gf_cuda_free_bytes(void *state);
 // Open an encoder or a decoder, if there is none. threads: of the CPU.
 void gf_png_encoder_open(gf_cuda_devices *devices, gf_queue *queue);
 void gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_queue *queue);
-// NULL is allowed.
+// Free it if there is one. The first device is current.
 void gf_png_encoder_free(gf_png_encoder *encoder);
 void gf_png_decoder_free(gf_png_decoder *decoder);
-void gf_cuda_workspace_free(gf_cuda_workspace *workspace);
+void gf_cuda_workspace_free(gf_cuda_devices *devices);
 
 #endif

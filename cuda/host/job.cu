@@ -104,8 +104,8 @@ struct gf_job_part {
 
 struct gf_cuda_job {
     const gf_cuda_devices *devices; // the job uses the first one
-    const gf_filter *filter;
     const gf_plan *plan;
+    const gf_filter *filter;      // of the plan
     size_t in_row, out_row;       // bytes; out_row 0: no image
     size_t in_stride, out_stride; // of staged rows
     // Offsets in the memory of a block.
@@ -115,7 +115,6 @@ struct gf_cuda_job {
     gf_job_part *unused;
 };
 
-// A run, and its memory.
 struct gf_job_run {
     gf_cuda_job *job;
     const gf_job_images *images;
@@ -137,13 +136,6 @@ static uintptr_t job_stream_key(cudaStream_t stream) {
 // Return the output rows of one or more images with `rows` input rows.
 static uint64_t job_out_rows(const gf_cuda_job *job, uint64_t rows) {
     return rows / job->plan->in.height * gf_plan_rows(job->plan);
-}
-
-// Return the scratch memory for an image. NULL: none.
-static size_t job_filter_scratch(const gf_plan *plan) {
-    return plan && gf_filter_kernels(plan->filter)->scratch_bytes
-               ? gf_filter_kernels(plan->filter)->scratch_bytes(plan, plan->in.height)
-               : 0;
 }
 
 // Return a new block; NULL after a failure.
@@ -193,8 +185,8 @@ static void job_close(void *state) {
     free(job);
 }
 
-static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *plan, void **out,
-                          gf_error *error) {
+static gf_status job_open(void *state, const gf_plan *plan, void **out, gf_error *error) {
+    const gf_filter *filter = plan->filter;
     gf_cuda_job *job = static_cast<gf_cuda_job *>(calloc(1, sizeof *job));
     if (!job)
         return gf_fail_memory(error, filter->info.name, sizeof *job, "a job");
@@ -209,13 +201,14 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     const gf_caller_scope scope(job->devices, &queue);
     gf_stream_create(&job->own, &queue);
     queue.stream = job->own;
-    if (!queue.status) {
-        const gf_plan *before = plan->measure_first;
-        job->records_at = gf_align(std::max(job_filter_scratch(plan), job_filter_scratch(before)));
-        const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
-        job->constants_at = job->records_at + gf_align(records);
-        job->block_bytes = job->constants_at + gf_align(plan->constant_bytes);
+    size_t scratch = queue.status ? 0 : gf_scratch_bytes(plan, plan->in.height), records = 0;
+    if (const gf_plan *before = queue.status ? nullptr : plan->measure_first) {
+        scratch = std::max(scratch, gf_scratch_bytes(before, before->in.height));
+        records = static_cast<size_t>(before->in.height) * before->record;
     }
+    job->records_at = gf_align(scratch);
+    job->constants_at = job->records_at + gf_align(records);
+    job->block_bytes = job->constants_at + gf_align(plan->constant_bytes);
     job_add_block(job, unused_stream, &queue);
     gf_queue_synchronize(&queue, "device memory"); // the caller's streams do not wait for this one
     if (queue.status)
@@ -519,17 +512,11 @@ static bool job_queue_graph(const gf_job_run *run) {
     const gf_cuda_job *job = run->job;
     gf_sequence **sequence =
         &run->block->sequences[run->in_staged ? 1 : 0][run->out_staged ? 1 : 0];
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    gf_queue queue = gf_queue_on(run->queue.stream, job->filter->info.name, nullptr);
     if (run->images->count != 1 || run->images->rows != job->plan->in.height)
         return false;
-    if (cudaStreamIsCapturing(run->queue.stream, &capture) != cudaSuccess) {
-        cudaGetLastError(); // reported by the launches
-        return false;
-    }
-    if (capture != cudaStreamCaptureStatusNone)
-        return false;
-    gf_queue queue = gf_queue_on(run->queue.stream, job->filter->info.name, nullptr);
-    if (!gf_sequence_begin(sequence, &queue))
+    gf_cuda_check_capture("captured", &queue); // another failure is reported by the launches
+    if (queue.status || !gf_sequence_begin(sequence, &queue))
         return false;
     job_queue(run, &queue);
     return gf_sequence_launch(&queue);

@@ -76,8 +76,7 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
     }
     if (!step->arguments || (!first && step->kernel.func != launch.kernel))
         return false;
-    const dim3 grid = step->kernel.gridDim;
-    bool changed = grid.x != launch.grid.x || grid.y != launch.grid.y || grid.z != launch.grid.z ||
+    bool changed = memcmp(&step->kernel.gridDim, &launch.grid, sizeof launch.grid) != 0 ||
                    step->kernel.sharedMemBytes != launch.shared;
     unsigned char *at = step->arguments;
     for (size_t i = 0; i < launch.count; at += launch.sizes[i++])

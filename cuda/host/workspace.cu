@@ -2,16 +2,9 @@
 #include "cuda/host/devices.cuh"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 // Holds most files: one copy is faster than several.
 static constexpr size_t host_bytes = size_t{4} << 20;
-
-struct gf_cuda_workspace {
-    const gf_cuda_devices *devices;
-    gf_storage memory;
-    cudaStream_t stream;
-};
 
 // The end of a block of host memory, after its host_bytes.
 struct workspace_block {
@@ -39,15 +32,11 @@ static workspace_block *workspace_pop_block() {
     return block;
 }
 
-void gf_cuda_workspace_free(gf_cuda_workspace *workspace) {
-    if (!workspace)
+void gf_cuda_workspace_free(gf_cuda_devices *devices) {
+    if (!devices->stream)
         return;
-    gf_queue queue = gf_queue_on(nullptr, "cuda", nullptr);
-    const gf_caller_scope scope(workspace->devices, &queue);
-    gf_memory_free(&workspace->memory);
-    if (workspace->stream)
-        cudaStreamDestroy(workspace->stream);
-    free(workspace);
+    gf_memory_free(&devices->memory);
+    cudaStreamDestroy(devices->stream);
     pthread_mutex_lock(&host_memory.lock);
     if (--host_memory.workspaces == 0)
         while (workspace_block *block = workspace_pop_block()) {
@@ -62,24 +51,18 @@ static gf_status workspace_get(void *state, size_t size, void **memory, void **s
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     const gf_caller_scope scope(devices, &queue);
-    gf_cuda_workspace *workspace = devices->workspace;
-    if (!workspace) {
-        workspace = gf_queue_new<gf_cuda_workspace>(&queue, "a workspace");
-        if (!workspace)
-            return queue.status;
-        workspace->devices = devices;
-        devices->workspace = workspace;
+    if (!devices->stream) {
+        gf_stream_create(&devices->stream, &queue);
         pthread_mutex_lock(&host_memory.lock);
-        host_memory.workspaces++;
+        host_memory.workspaces += devices->stream ? 1 : 0;
         pthread_mutex_unlock(&host_memory.lock);
-        gf_stream_create(&workspace->stream, &queue);
         // Both allocate page-locked memory, which takes ms: not when the first files wait.
         gf_png_decoder_open(devices, 1, &queue);
         gf_png_encoder_open(devices, &queue);
     }
-    gf_memory_grow(&workspace->memory, size, GF_MEMORY_DEVICE, &queue);
-    *memory = workspace->memory.data;
-    *stream = workspace->stream;
+    gf_memory_grow(&devices->memory, size, GF_MEMORY_DEVICE, &queue);
+    *memory = devices->memory.data;
+    *stream = devices->stream;
     return queue.status;
 }
 

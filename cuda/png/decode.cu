@@ -79,8 +79,6 @@ struct gf_decoder_call {
 void gf_png_decoder_free(gf_png_decoder *decoder) {
     if (!decoder)
         return;
-    gf_queue queue = gf_queue_on(nullptr, NAME, nullptr);
-    const gf_caller_scope scope(decoder->devices, &queue);
     gf_pool_close(decoder->pool);
     gf_memory_free(&decoder->memory);
     gf_memory_free(&decoder->host);

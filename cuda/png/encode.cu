@@ -43,7 +43,6 @@ struct gf_encoder_host {
 };
 
 struct gf_png_encoder {
-    const gf_cuda_devices *devices;
     gf_format format; // of the strips
     gf_png_strips strips;
     gf_storage device; // all arrays of a window
@@ -87,8 +86,6 @@ static void encoder_free_cpu(gf_png_encoder *encoder) {
 void gf_png_encoder_free(gf_png_encoder *encoder) {
     if (!encoder)
         return;
-    gf_queue queue = gf_queue_on(nullptr, NAME, nullptr);
-    const gf_caller_scope scope(encoder->devices, &queue);
     encoder_free_cpu(encoder);
     for (gf_storage *memory : {&encoder->device, &encoder->host_memory, &encoder->adler,
                                &encoder->files, &encoder->external, &encoder->slot_memory})
@@ -101,7 +98,6 @@ void gf_png_encoder_open(gf_cuda_devices *devices, gf_queue *queue) {
         devices->encoder ? nullptr : gf_queue_new<gf_png_encoder>(queue, "the encoder");
     if (!encoder)
         return;
-    encoder->devices = devices;
     gf_memory_grow(&encoder->host_memory, sizeof *encoder->host, GF_MEMORY_HOST, queue);
     gf_memory_grow(&encoder->slot_memory, gf_encoder_policy::external_bytes, GF_MEMORY_HOST, queue);
     if (queue->status) {

@@ -63,13 +63,6 @@ typedef struct gf_cut {
     gf_edge_cut edge[GF_MAX_EDGES];
 } gf_cut;
 
-#define GF_ROW_ALIGN 64u
-
-/* Round bytes up to a multiple of GF_ROW_ALIGN. */
-static inline size_t gf_align(size_t bytes) {
-    return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
-}
-
 /* Divide into strips of a height, with rings for a number of slots. The caller has set nodes,
  * source and images in memory. */
 void gf_cut_set(gf_cut *cut, uint64_t height, uint32_t slots);
@@ -176,11 +169,10 @@ typedef struct gf_device_part {
     void *payload;   /* NULL: none */
 } gf_device_part;
 
-/* A job is one filter and one plan (gf_device_job in gpufilter.h), used by one thread at a time. */
+/* A job is one plan (gf_device_job in gpufilter.h), used by one thread at a time. */
 typedef struct gf_job_functions {
     /* Create a job. The plan must outlive it. */
-    gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan, void **job,
-                      gf_error *error);
+    gf_status (*open)(void *state, const gf_plan *plan, void **job, gf_error *error);
     /* Check the pointers, and queue images. part: receives the measurements of all rows to pass to
      * the functions below, if the filter has a measure. */
     gf_status (*run)(void *job, const gf_job_images *images, gf_cuda_stream stream,

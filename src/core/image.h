@@ -55,6 +55,13 @@ static inline unsigned char *gf_row(const gf_rows *rows, uint64_t y) {
     return rows->data + (size_t)(y - rows->y0) * rows->stride;
 }
 
+#define GF_ROW_ALIGN 64u
+
+/* Round bytes up to a multiple of GF_ROW_ALIGN. */
+static inline size_t gf_align(size_t bytes) {
+    return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+}
+
 /* Return rows [first, first + count) of a view that contains them. */
 static inline gf_rows gf_rows_part(const gf_rows *rows, uint64_t first, uint64_t count) {
     return (gf_rows){gf_row(rows, first), rows->stride, first, count};

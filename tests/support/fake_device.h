@@ -8,17 +8,16 @@
 #include "testing.h"
 
 typedef struct fake_job {
-    const gf_filter *filter;
     const gf_plan *plan;
     void *memory; /* of fake_workspace */
 } fake_job;
 
 static atomic_int open_jobs, opened_jobs, launches;
 
-static inline gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
-                                      void **out, gf_error *error) {
+static inline gf_status fake_open_job(void *state, const gf_plan *plan, void **out,
+                                      gf_error *error) {
     fake_job *job = test_alloc(sizeof *job);
-    *job = (fake_job){filter, plan, NULL};
+    *job = (fake_job){plan, NULL};
     *out = job;
     open_jobs++;
     opened_jobs++;
@@ -33,7 +32,7 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
     launches++;
     if (gf_plan_measures(plan)) {
         const uint64_t all = images->count * rows;
-        const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
+        const size_t payload = plan->has_payload ? plan->filter->payload->bytes(plan, rows) : 0;
         *part = test_zeros(sizeof **part);
         if (plan->record)
             (*part)->records = (gf_rows){calloc(all, plan->record), plan->record, 0, all};
@@ -57,7 +56,7 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
                 strip.state = (*part)->state;
                 strip.payload = (*part)->payload;
             }
-            if (job->filter->golden(plan, &strip, error))
+            if (plan->filter->golden(plan, &strip, error))
                 return GF_FAILED;
         }
     return GF_OK;

@@ -113,10 +113,8 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
     if (!status && !(status = gf_engine_device(engine, &on, error))) {
         job->jobs = on.backend->jobs;
         device_place_edges(job);
-        for (uint32_t i = 0; !status && i < job->graph->nodes.count; i++) {
-            const gf_plan *plan = job->graph->plan[i];
-            status = job->jobs->open(on.state, plan->filter, plan, &job->job[i], error);
-        }
+        for (uint32_t i = 0; !status && i < job->graph->nodes.count; i++)
+            status = job->jobs->open(on.state, job->graph->plan[i], &job->job[i], error);
     }
     if (status)
         gf_device_job_free(job);
