@@ -75,18 +75,22 @@ template <auto KERNEL> static uint64_t gf_resident_blocks(int threads) {
 }
 
 // Let a kernel use this many bytes of dynamic shared memory per block on the current device. A
-// kernel needs it above 48 KB, always with the same size. Returns false if the device has less.
+// kernel needs it above 48 KB, with less than 16 KB of static memory. Returns false if the device
+// has less. Allows all that the device has: threads launch a kernel with different sizes.
 template <auto KERNEL> static bool gf_allow_shared(size_t bytes) {
-    return bytes <= 48 << 10 ||
-           gf_per_device([bytes](int) {
+    return bytes <= 32 << 10 ||
+           bytes <= gf_per_device([](int) {
+               cudaFuncAttributes code;
+               uint32_t max = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
+               if (cudaFuncGetAttributes(&code, KERNEL) == cudaSuccess)
+                   max -= static_cast<uint32_t>(code.sharedSizeBytes);
                const cudaError_t result = cudaFuncSetAttribute(
-                   KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+                   KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(max));
                cudaGetLastError(); // forget a failure
-               return result == cudaSuccess ? 1u : 2u;
-           }) == 1;
+               return result == cudaSuccess ? max : 0u;
+           });
 }
 
-// Return a / b, rounded up.
 static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
@@ -222,7 +226,6 @@ static inline gf_images<LISTS> gf_images_of(const gf_plan *plan, const gf_strip 
     return images;
 }
 
-// A row of an image of a launch.
 struct gf_image_row {
     uint32_t image;
     uint64_t y;
@@ -242,7 +245,6 @@ GF_DEVICE gf_image_row gf_find_row(const gf_images<LISTS> &images, uint64_t y) {
 // Number of channels that a filter computes of an image with alpha, and of 1 or 3 channels.
 #define GF_COLOURS(C) ((C) - ((C) % 2 == 0))
 
-// Convert a sample to binary32.
 template <typename T> GF_DEVICE float gf_load(T x) {
     return static_cast<float>(x);
 }
@@ -280,7 +282,6 @@ GF_DEVICE uint32_t gf_word(const uint4 &v, int i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// Convert a vector to its four words, and back.
 GF_DEVICE void gf_unpack(const uint4 &v, uint32_t *words) {
     words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
 }
@@ -393,7 +394,6 @@ struct gf_maximum {
     }
 };
 
-// Return a sum with the canonical NaN.
 GF_DEVICE double gf_canonical(double x) {
     return x == x ? x : __longlong_as_double(0x7ff8000000000000ll);
 }

@@ -25,20 +25,17 @@ template <uint32_t TABLES> struct hist_table {
     static constexpr int blocks = all > 66 * 1024 ? 2 : Policy::BLOCKS; // resident blocks per SM
     static constexpr int batch = blocks == 2 ? 4 : 2; // vectors loaded before the first is used
 
-    // Return the index of a channel's first counter.
     static __device__ __forceinline__ uint32_t first(uint32_t c) {
         return pairs ? c / 2 * (bytes / 4) + c % 2 * 16 : c * (bytes / 4);
     }
 };
 
-// A loaded vector.
 struct hist_loaded {
     uint4 v;
     uint32_t valid;   // samples; 0 after the end
     uint32_t channel; // of the first sample
 };
 
-// Load the next vectors of a thread.
 template <typename T, bool DENSE, int THREADS, int BATCH>
 GF_DEVICE void hist_load_batch(const gf_hist_args &a, gf_hist_walk *walk,
                                hist_loaded (&batch)[BATCH]) {
@@ -360,7 +357,6 @@ GF_DEVICE void hist_count_global(const gf_hist_args &a, const hist_loaded &vecto
     }
 }
 
-// A piece of a row.
 struct hist_piece {
     const unsigned char *row;
     uint64_t begin, end; // vectors; equal if the team has no piece
@@ -491,12 +487,11 @@ template <typename T, uint32_t TEAM, hist_rows_method BY>
 static void hist_rows_by(const gf_hist_args &a, const hist_counters &counters,
                          const hist_records &records, gf_queue *queue) {
     const uint64_t teams = Policy::THREADS / TEAM;
-    gf_hist_for_layout(a, [&](auto dense, auto many) {
-        constexpr auto kernel =
-            hist_count_rows<T, decltype(dense)::value, decltype(many)::value, TEAM, BY>;
-        const size_t shared =
-            BY == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
-        gf_hist_set_max_shared<kernel>();
+    const size_t shared =
+        BY == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
+    gf_hist_layout(a)([&](auto layout) {
+        constexpr auto kernel = hist_count_rows<T, (layout > 0), (layout > 1), TEAM, BY>;
+        gf_allow_shared<kernel>(shared);
         int resident = 1;
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, Policy::THREADS, shared);
         const uint64_t max = static_cast<uint64_t>(resident > 0 ? resident : 1) * gf_sm_count();
@@ -521,10 +516,8 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, gf_hist_a
     hist_records records = {out.data, out.stride, images, 1, a.vectors, values ? entries : 0};
     const auto launch = [&](auto team) {
         if constexpr (sizeof(T) == 1)
-            if (values) {
-                hist_rows_by<T, team, HIST_VALUES>(a, counters, records, queue);
-                return;
-            }
+            if (values)
+                return hist_rows_by<T, team, HIST_VALUES>(a, counters, records, queue);
         hist_rows_by<T, team, HIST_BINS>(a, counters, records, queue);
     };
     // 8 lanes per short row; one warp per row if there are enough rows for all warps.
@@ -566,12 +559,11 @@ static bool hist_tables_fit(uint32_t channels) {
 template <uint32_t TABLES, bool DENSE>
 static void hist_launch_values(gf_hist_args a, uint32_t channels, gf_u64 *state, uint32_t *counts,
                                gf_queue *queue) {
-    constexpr auto kernel = hist_count_values<TABLES, DENSE>;
-    const size_t shared = hist_table<TABLES>::all;
     gf_hist_join_rows(&a, 16);
     const dim3 grid(gf_hist_cut_common(&a), 1, channels);
-    gf_hist_set_max_shared<kernel>();
-    gf_launch_kernel(kernel, grid, Policy::THREADS, shared, queue, a, state, counts);
+    gf_allow_shared<hist_count_values<TABLES, DENSE>>(hist_table<TABLES>::all);
+    gf_launch_kernel(hist_count_values<TABLES, DENSE>, grid, Policy::THREADS,
+                     hist_table<TABLES>::all, queue, a, state, counts);
 }
 
 // Return the resident blocks per SM of the kernel that counts an image. The tables of three u8
@@ -593,10 +585,25 @@ static bool hist_launch_count(gf_hist_args a, uint8_t, gf_u64 *state, uint32_t *
     if (!gf_hist_dense(a))
         hist_launch_values<1, false>(a, 1, state, counts, queue);
     else
-        gf_channels{measured}([&](auto n) {
-            hist_launch_values<decltype(n)::value, true>(a, 1, state, counts, queue);
-        });
+        gf_channels{measured}(
+            [&](auto n) { hist_launch_values<n, true>(a, 1, state, counts, queue); });
     return true;
+}
+
+template <typename T, bool DENSE, bool MANY, bool LARGE, gf_hist_by BY>
+static void hist_launch_bins(gf_hist_args a, const hist_counters &counters, uint32_t channels,
+                             gf_u64 *state, uint32_t *counts, gf_queue *queue) {
+    constexpr int threads = LARGE ? hist_count_policy::LARGE_THREADS : Policy::THREADS;
+    gf_hist_join_rows(&a, 16 / sizeof(T), threads);
+    dim3 grid(1, counters.parts, channels);
+    if (LARGE) // limits the time for counters to that for samples
+        grid.x = gf_hist_cut(&a, gf_divide_up(gf_sm_count(), counters.parts * channels),
+                             counters.bytes / 64);
+    else
+        grid.x = gf_hist_cut_common(&a);
+    constexpr auto kernel = hist_count_bins<T, DENSE, MANY, LARGE, BY>;
+    gf_allow_shared<kernel>(counters.bytes);
+    gf_launch_kernel(kernel, grid, threads, counters.bytes, queue, a, counters, state, counts);
 }
 
 template <typename T>
@@ -609,40 +616,18 @@ static bool hist_launch_count(gf_hist_args a, T, gf_u64 *state, uint32_t *counts
         counters = hist_counters_of(a.counters);
     }
     const bool common = !counters.large && channels == 1 && !a.keys;
-    const auto launch = [&](auto constant, uint32_t threads) {
-        constexpr auto kernel = decltype(constant)::value;
-        gf_hist_join_rows(&a, 16 / sizeof(T), threads);
-        gf_hist_set_max_shared<kernel>();
-        dim3 grid(1, counters.parts, channels);
-        if (counters.large) // limits the time for counters to that for samples
-            grid.x = gf_hist_cut(&a, gf_divide_up(gf_sm_count(), counters.parts * channels),
-                                 counters.bytes / 64);
-        else
-            grid.x = gf_hist_cut_common(&a);
-        gf_launch_kernel(kernel, grid, threads, counters.bytes, queue, a, counters, state,
-                         common ? counts : nullptr);
-    };
-    if constexpr (sizeof(T) == sizeof(float))
-        if (a.keys) { // always too many for SHARED_BUDGET
-            gf_hist_for_layout(a, [&](auto dense, auto) {
-                constexpr auto kernel =
-                    hist_count_bins<T, decltype(dense)::value, false, true, HIST_KEYS>;
-                launch(std::integral_constant<decltype(kernel), kernel>{},
-                       hist_count_policy::LARGE_THREADS);
-            });
-            return false;
-        }
-    gf_hist_for_layout(a, [&](auto dense, auto many) {
-        gf_flag{counters.large}([&](auto large) {
-            gf_flag{a.ranged || a.nodata != UINT32_MAX}([&](auto ranged) {
-                constexpr auto kernel = hist_count_bins < T, decltype(dense)::value,
-                               decltype(many)::value, decltype(large)::value,
-                               decltype(ranged)::value ? HIST_RANGED : HIST_PLAIN > ;
-                launch(std::integral_constant<decltype(kernel), kernel>{},
-                       decltype(large)::value ? hist_count_policy::LARGE_THREADS : Policy::THREADS);
-            });
-        });
-    });
+    gf_dispatch(
+        [&](auto layout, auto large, auto ranged) {
+            constexpr bool DENSE = layout > 0, MANY = layout > 1;
+            uint32_t *to = common ? counts : nullptr;
+            if constexpr (large && sizeof(T) == sizeof(float))
+                if (a.keys) // always too many for SHARED_BUDGET
+                    return hist_launch_bins<T, DENSE, false, true, HIST_KEYS>(a, counters, channels,
+                                                                              state, to, queue);
+            hist_launch_bins<T, DENSE, MANY, large, ranged ? HIST_RANGED : HIST_PLAIN>(
+                a, counters, channels, state, to, queue);
+        },
+        gf_hist_layout(a), gf_flag{counters.large}, gf_flag{a.ranged || a.nodata != UINT32_MAX});
     return common;
 }
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-// Tuning constants of all kernels.
 struct gf_hist_policy {
     static constexpr int THREADS = 512, WARPS = THREADS / 32;
     static constexpr int BLOCKS = 3;             // resident blocks per SM
@@ -62,7 +61,6 @@ struct gf_hist_args {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// Return measured sample s of pixel x.
 template <typename T>
 GF_DEVICE T gf_hist_sample(const gf_hist_args &a, const T *row, uint64_t x, uint32_t s) {
     const T *pixel = row + x * a.channels;
@@ -232,7 +230,6 @@ GF_DEVICE void gf_hist_bins_ranged(const gf_hist_args &a, const uint4 &v,
 // Computation of bins: HIST_PLAIN: without --range and nodata. HIST_KEYS: for plans with keys.
 enum gf_hist_by { HIST_PLAIN, HIST_RANGED, HIST_KEYS };
 
-// Compute the bins of the samples of a vector.
 template <typename T, gf_hist_by BY = HIST_RANGED>
 GF_DEVICE void gf_hist_bins(const gf_hist_args &a, const uint4 &v,
                             uint32_t (&bins)[gf_hist_vector<T>::size]) {
@@ -349,7 +346,6 @@ GF_DEVICE uint32_t gf_hist_iterations(const gf_hist_walk &walk) {
     return static_cast<uint32_t>(n + THREADS - 1) / THREADS;
 }
 
-// Return the number of valid samples of a vector.
 template <typename T>
 GF_DEVICE uint32_t gf_hist_valid(const gf_hist_args &a, const gf_hist_walk &walk) {
     return walk.row == 1 ? a.last : gf_hist_vector<T>::size;
@@ -370,34 +366,14 @@ GF_DEVICE uint4 gf_hist_load(const gf_hist_args &a, const gf_hist_walk &walk) {
 
 // ---- host ---------------------------------------------------------------------------------------
 
-// Allow a kernel as much dynamic shared memory as the device has. Threads launch the same kernel
-// with different sizes, therefore none of them may set its own size.
-template <auto KERNEL> static void gf_hist_set_max_shared() {
-    gf_per_device([](int) {
-        cudaFuncAttributes code;
-        const size_t max = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
-        return cudaFuncGetAttributes(&code, KERNEL) == cudaSuccess &&
-                       cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(max - code.sharedSizeBytes)) ==
-                           cudaSuccess
-                   ? 1u
-                   : 0u;
-    });
-}
-
 static inline bool gf_hist_dense(const gf_hist_args &a) {
     return !a.luma && a.measured == a.channels;
 }
 
-// Call run with two flags as compile-time constants: whether the iteration is dense, and whether
-// more than one channel is measured. Only a dense iteration has several channels.
-template <typename F> static void gf_hist_for_layout(const gf_hist_args &a, F run) {
-    if (!gf_hist_dense(a))
-        run(std::false_type{}, std::false_type{});
-    else if (a.measured > 1)
-        run(std::true_type{}, std::true_type{});
-    else
-        run(std::true_type{}, std::false_type{});
+// Choose by the layout of an image, for gf_dispatch: 1: dense; 2: dense, with several channels; 0:
+// others. Only a dense iteration measures several channels.
+static inline gf_number<0, 2> gf_hist_layout(const gf_hist_args &a) {
+    return {!gf_hist_dense(a) ? 0u : a.measured > 1 ? 2u : 1u};
 }
 
 // Split rows into vectors of `size` samples.

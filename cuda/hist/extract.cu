@@ -51,7 +51,6 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const hist_window<T> &window,
     return hits;
 }
 
-// Return the interval of the single extracted bin.
 template <typename T> static hist_window<T> hist_window_of(const gf_hist_plan *plan) {
     uint32_t from, to;
     gf_hist_extracted_keys(plan, &from, &to);
@@ -512,8 +511,6 @@ void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &strip_a
     gf_dispatch(
         [&](auto sample, auto dense) {
             typedef decltype(sample) T;
-            constexpr auto select = hist_select<T, dense>;
-            constexpr auto split = hist_split<T, dense>;
             constexpr int threads = Policy::THREADS;
             gf_hist_args a = strip_args;
             gf_hist_join_rows(&a, 16 / sizeof(T));
@@ -537,13 +534,13 @@ void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &strip_a
             if (!counted)
                 gf_launch_kernel(hist_count_selected<T, dense>, grid, threads, 0, queue, a, counts);
             if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples form an interval
-                gf_hist_set_max_shared<select>();
-                gf_launch_kernel(select, grid, threads, sizeof(hist_pass<T>), queue, a,
-                                 hist_window_of<T>(plan), counts, payload);
+                gf_allow_shared<hist_select<T, dense>>(sizeof(hist_pass<T>));
+                gf_launch_kernel(hist_select<T, dense>, grid, threads, sizeof(hist_pass<T>), queue,
+                                 a, hist_window_of<T>(plan), counts, payload);
             } else {
-                gf_hist_set_max_shared<split>();
-                gf_launch_kernel(split, grid, threads, sizeof(hist_split_shared<T>), queue, a,
-                                 counts, payload);
+                gf_allow_shared<hist_split<T, dense>>(sizeof(hist_split_shared<T>));
+                gf_launch_kernel(hist_split<T, dense>, grid, threads, sizeof(hist_split_shared<T>),
+                                 queue, a, counts, payload);
             }
         },
         gf_type_of{plan->head.in.type}, gf_flag{gf_hist_dense(strip_args)});

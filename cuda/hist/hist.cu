@@ -188,8 +188,7 @@ static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratc
         gf_rows sums = gf_strip_records(head, strip);
         sums.data = reinterpret_cast<unsigned char *>(gf_hist_sums_of(plan, sums.data));
         gf_channels{a.measured}([&](auto n) {
-            gf_launch_kernel(hist_sum_rows<decltype(n)::value>, gf_blocks(a.rows, 1), GF_LANES, 0,
-                             queue, a, sums);
+            gf_launch_kernel(hist_sum_rows<n>, gf_blocks(a.rows, 1), GF_LANES, 0, queue, a, sums);
         });
     }
     if (plan->mask)

@@ -477,15 +477,9 @@ template <typename T> static int percentile_extreme_passes(const percentile_args
     return n;
 }
 
-// Return the bytes from row to row between passes.
-static size_t percentile_extreme_stride(int64_t row_bytes) {
-    return (static_cast<size_t>(row_bytes) + 63) & ~size_t(63);
-}
-
 template <typename T>
 static void percentile_launch_passes(const percentile_args &args, unsigned char *scratch,
                                      gf_queue *queue) {
-    gf_allow_shared<percentile_extreme<T>>(gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
     const int n = percentile_extreme_passes<T>(args);
     percentile_extreme_args b = {};
     static_cast<percentile_args &>(b) = args;
@@ -499,11 +493,12 @@ static void percentile_launch_passes(const percentile_args &args, unsigned char 
         b.out = args.out;
         b.out_stride = args.out_stride;
         if (pass + 1 < n) {
-            b.out_stride = percentile_extreme_stride(b.in.row_bytes);
+            b.out_stride = gf_align(static_cast<size_t>(b.in.row_bytes));
             b.out = scratch + pass % 2 * most;
             most = pass == 0 ? static_cast<size_t>(b.rows) * b.out_stride : most;
         }
         percentile_extreme_divide<T>(&b);
+        gf_allow_shared<percentile_extreme<T>>(b.shared);
         gf_launch_kernel(percentile_extreme<T>,
                          dim3(gf_blocks(static_cast<uint64_t>(b.in.width * b.in.channels), b.tile),
                               gf_blocks(b.rows, b.run)),
@@ -519,7 +514,7 @@ size_t percentile_extreme_bytes(const percentile_args &a, gf_type type, uint64_t
     gf_for_type(type, [&](auto sample) {
         typedef decltype(sample) T;
         if (percentile_extreme_passes<T>(a) > 1)
-            bytes = 2 * in_rows * percentile_extreme_stride(a.in.row_bytes);
+            bytes = 2 * in_rows * gf_align(static_cast<size_t>(a.in.row_bytes));
     });
     return bytes;
 }

@@ -29,17 +29,6 @@ template <typename T> GF_DEVICE T general_fma(uint32_t a, T b, T c) {
     return a * b + c;
 }
 
-// Return a sum along x of FIXED as the value between the passes.
-GF_DEVICE uint32_t general_narrow(uint32_t s) {
-    return (s + 128) >> 8;
-}
-GF_DEVICE float general_narrow(float s) {
-    return s;
-}
-GF_DEVICE double general_narrow(double s) {
-    return s;
-}
-
 // Tuning constants of the general kernels.
 struct general_policy {
     static constexpr int THREADS = 256;
@@ -165,7 +154,10 @@ __global__ void __launch_bounds__(general_policy::THREADS)
             general_sums<FORM>(taps, radius, s, [&](int d) { return window[at(d + radius)]; });
         __syncthreads();
         for (int j = 0; active && j < N; j++)
-            values[at(g * N + j) + c] = FORM == GF_SEPARABLE_FIXED ? general_narrow(s[j]) : s[j];
+            if constexpr (FORM == GF_SEPARABLE_FIXED) // to 16 bits
+                values[at(g * N + j) + c] = (s[j] + 128) >> 8;
+            else
+                values[at(g * N + j) + c] = s[j];
         __syncthreads();
         Value *to = reinterpret_cast<Value *>(a.between + y * a.between_stride) + first * C;
         each(count * C,
@@ -247,7 +239,7 @@ __global__ void __launch_bounds__(general_policy::THREADS)
 
 static size_t general_stride(const gf_separable_plan *plan) {
     const size_t value = plan->form == GF_SEPARABLE_DOUBLE ? sizeof(double) : sizeof(float);
-    return (static_cast<size_t>(gf_row_samples(&plan->head.in)) * value + 63) & ~size_t(63);
+    return gf_align(static_cast<size_t>(gf_row_samples(&plan->head.in)) * value);
 }
 
 template <gf_separable_form FORM, typename T>
@@ -276,12 +268,12 @@ static void general_launch_form(const gf_separable_job &job) {
     typedef general_policy Policy;
     typedef general_value<FORM> Value;
     const int C = a.in.channels, pixels = Policy::THREADS / C * Policy::N;
-    constexpr size_t most = general_shared<Value>(GF_MAX_CHANNELS, GF_SEPARABLE_MAX_RADIUS);
-    gf_allow_shared<separable_along_x<FORM, T>>(most);
+    const size_t shared = general_shared<Value>(C, a.radius[0]);
+    gf_allow_shared<separable_along_x<FORM, T>>(shared);
     gf_launch_kernel(
         separable_along_x<FORM, T>,
         dim3(gf_blocks(plan->head.in.width, pixels), gf_blocks(a.between_rows, 1, 65535)),
-        Policy::THREADS, general_shared<Value>(C, a.radius[0]), job.queue, a);
+        Policy::THREADS, shared, job.queue, a);
     gf_launch_kernel(separable_along_y<FORM, T>,
                      dim3(gf_blocks(gf_row_samples(&plan->head.in), Policy::LANES),
                           gf_blocks(a.rows, Policy::GROUPS * Policy::N, 65535)),
