@@ -142,14 +142,12 @@ __global__ void __launch_bounds__(convolve_policy::THREADS) convolve_tiles(convo
     }
 }
 
-// ---- integer kernels on u8
-// -----------------------------------------------------------------------
+// ---- integer kernels on u8 ----------------------------------------------------------------------
 
 // On tensor cores, as products of byte matrices: 16 rows x 8 columns of sums = 16 rows x 16 BLOCKS
 // bytes of samples * taps of a row of the kernel, for each of its rows.
 
-// Tuning constants of convolve_integer for windows of BLOCKS blocks of 16 bytes.
-template <int WINDOW> struct integer_policy {
+struct integer_policy {
     static constexpr int WARPS = 8, THREADS = 32 * WARPS;
     static constexpr int GROUPS = 4;             // of 16 columns per warp
     static constexpr int BLOCKS = 2;             // resident per SM
@@ -171,7 +169,7 @@ struct integer_args : gf_march {
 };
 
 template <int BLOCKS> struct integer_shared {
-    typedef integer_policy<BLOCKS> Policy;
+    typedef integer_policy Policy;
     static constexpr int HALO = BLOCKS / 2; // units on each side of a tile
     // Odd strides: the 8 rows of a block are in different banks.
     static constexpr int STRIDE = (Policy::UNITS + 2 * HALO) | 1, OUT_STRIDE = Policy::GROUPS | 1;
@@ -206,7 +204,7 @@ GF_DEVICE uint32_t integer_tap(const integer_args &a, int row, int distance) {
 template <int BLOCKS>
 GF_DEVICE void integer_set_taps(const integer_args &a, integer_shared<BLOCKS> *shared) {
     const int words = a.height * (BLOCKS / 2) * 32 * 4;
-    for (int i = threadIdx.x; i < words; i += integer_policy<BLOCKS>::THREADS) {
+    for (int i = threadIdx.x; i < words; i += integer_policy::THREADS) {
         const int half = i % 4 / 2, lane = i / 4 % 32, pair = i / 128 % (BLOCKS / 2);
         const int row = i / (64 * BLOCKS), block = 2 * pair + i % 2 + half - BLOCKS / 2;
         const int first = 16 * block + lane % 4 * 4 - (8 * half + lane / 4);
@@ -237,7 +235,7 @@ template <int BLOCKS>
 GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *shared, int64_t left,
                             int64_t y0, int64_t stop) {
     typedef integer_shared<BLOCKS> Shared;
-    typedef integer_policy<BLOCKS> Policy;
+    typedef integer_policy Policy;
     constexpr int GROUPS = Policy::GROUPS, STAGE = 16 * Shared::STRIDE, OUT = Shared::OUT_STRIDE;
     constexpr int PAIRS = GROUPS + BLOCKS - 1, AHEAD = Policy::AHEAD;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
@@ -320,13 +318,13 @@ GF_DEVICE void integer_tile(const integer_args &a, integer_shared<BLOCKS> *share
 // stages. Reads each sample 1 + 2 * HALO / 16 times, mostly from the L2 cache, and writes it once.
 // Shared memory: 71 KB at most. Registers: 128 at most (sm_90).
 template <int BLOCKS>
-__global__ void __launch_bounds__(integer_policy<BLOCKS>::THREADS, integer_policy<BLOCKS>::BLOCKS)
+__global__ void __launch_bounds__(integer_policy::THREADS, integer_policy::BLOCKS)
     convolve_integer(const __grid_constant__ integer_args a) {
     extern __shared__ uint4 memory[];
     integer_shared<BLOCKS> *shared = reinterpret_cast<integer_shared<BLOCKS> *>(memory);
     integer_set_taps(a, shared);
     gf_wait_for_stream();
-    gf_march_each(a, blockIdx.x, integer_policy<BLOCKS>::UNITS,
+    gf_march_each(a, blockIdx.x, integer_policy::UNITS,
                   [&](int64_t left, int64_t first, int64_t stop) {
                       integer_tile(a, shared, left, first, stop);
                   });
@@ -366,7 +364,7 @@ static bool integer_try(const gf_convolve_plan *plan, const gf_strip *strip, gf_
         !integer_set(plan, &a))
         return false;
     const auto launch = [&](auto blocks) {
-        return gf_march_launch<integer_policy<blocks>, convolve_integer<blocks>>(
+        return gf_march_launch<integer_policy, convolve_integer<blocks>>(
             &a, &plan->head, strip, plan->edge, sizeof(integer_shared<blocks>), queue);
     };
     return reach <= 8 ? launch(std::integral_constant<int, 2>{})
@@ -375,19 +373,14 @@ static bool integer_try(const gf_convolve_plan *plan, const gf_strip *strip, gf_
 
 // ---- launch -------------------------------------------------------------------------------------
 
-static unsigned convolve_grid(convolve_args *a, uint64_t pixels, uint64_t rows) {
-    a->tiles_per_row = gf_divide_up(static_cast<uint64_t>(a->width), pixels);
-    a->tiles = a->tiles_per_row * gf_divide_up(a->out.rows, rows);
-    return gf_blocks(a->tiles, 1);
-}
-
 template <typename T, bool WIDE>
 static void convolve_launch_tiles(convolve_args a, gf_queue *queue) {
     typedef convolve_policy Policy;
     const size_t samples = static_cast<size_t>(Policy::PIXELS + a.kernel_width - 1) * a.channels;
     const size_t rows = static_cast<size_t>(Policy::ROWS + a.kernel_height - 1);
-    const unsigned grid = convolve_grid(&a, Policy::PIXELS, Policy::ROWS);
-    gf_launch_kernel(convolve_tiles<T, WIDE>, grid, Policy::THREADS,
+    a.tiles_per_row = gf_divide_up(static_cast<uint64_t>(a.width), Policy::PIXELS);
+    a.tiles = a.tiles_per_row * gf_divide_up(a.out.rows, Policy::ROWS);
+    gf_launch_kernel(convolve_tiles<T, WIDE>, gf_blocks(a.tiles, 1), Policy::THREADS,
                      samples * rows * sizeof(uint32_t), queue, a);
 }
 

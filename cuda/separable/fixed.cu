@@ -71,8 +71,8 @@ static bool fixed_launch(const gf_separable_job &job) {
     }
     auto a = fixed_args_of<gf_bytes_args>(plan);
     static_cast<gf_bytes_window &>(a) = window;
-    return gf_bytes_launch<KX, KB, Filter<gf_bytes_args>>(&a, &plan->head, job.strip, plan->edge,
-                                                          job.queue);
+    return gf_march_launch<gf_bytes_policy<KX, KB>, window_bytes<KX, KB, Filter<gf_bytes_args>>>(
+        &a, &plan->head, job.strip, plan->edge, sizeof(gf_bytes_shared<KX, KB>), job.queue);
 }
 
 // Test whether a box can be divided in 32 bits. Its mean is x / n, rounded down, for the sum of n

@@ -198,7 +198,6 @@ GF_DEVICE void gf_bytes_along_y(const uint32_t (&start)[4], uint32_t (&sum)[4], 
     }
 }
 
-// Return the highest bytes of 4 sums.
 GF_DEVICE uint32_t gf_bytes_highest(const uint32_t (&s)[4]) {
     return __byte_perm(__byte_perm(s[0], s[1], 0x7373), __byte_perm(s[2], s[3], 0x7373), 0x5410);
 }
@@ -358,14 +357,6 @@ __global__ void __launch_bounds__(gf_bytes_policy<KX, KB>::THREADS, gf_bytes_pol
                   [&](int64_t left, int64_t first, int64_t stop) {
                       block.run(a, shared, left, first, stop);
                   });
-}
-
-// Queue window_bytes. Returns false if the device does not support it; no queue: only test this.
-template <int KX, int KB, typename Filter>
-static bool gf_bytes_launch(typename Filter::Args *a, const gf_plan *plan, const gf_strip *strip,
-                            gf_edge edge, gf_queue *queue) {
-    return gf_march_launch<gf_bytes_policy<KX, KB>, window_bytes<KX, KB, Filter>>(
-        a, plan, strip, edge, sizeof(gf_bytes_shared<KX, KB>), queue);
 }
 
 #endif

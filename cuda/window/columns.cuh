@@ -33,7 +33,6 @@
 
 #include <utility>
 
-// Tuning constants of window_columns.
 struct gf_columns_policy {
     static constexpr int THREADS = 128;
     static constexpr int MIN_STEPS = 8; // per block
@@ -127,7 +126,6 @@ struct gf_columns_piece {
     int rows;
 };
 
-// State of a thread.
 template <typename Shape> struct gf_columns_block {
     typedef typename Shape::T T;
     typedef typename Shape::Filter Filter;

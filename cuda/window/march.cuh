@@ -151,6 +151,12 @@ template <int N> GF_DEVICE void gf_load_blocks(uint32_t (&b)[N], uint32_t at) {
 #endif
 }
 
+// Return results with the alpha of the input. own: see gf_bytes_image.
+GF_DEVICE uint4 gf_with_alpha(uint4 v, uint4 in, uint32_t own) {
+    return make_uint4((v.x & own) | (in.x & ~own), (v.y & own) | (in.y & ~own),
+                      (v.z & own) | (in.z & ~own), (v.w & own) | (in.w & ~own));
+}
+
 // Store rows [y, y + rows) x 16 GROUPS bytes of a warp from shared memory, near an edge or with
 // alpha, whose loads are all started before the first one is used. begin: first byte in the row.
 template <int GROUPS>
@@ -173,9 +179,7 @@ static __device__ __noinline__ void gf_march_store_edge(const gf_march &a, const
 #pragma unroll
     for (int n = 0; n < N; n++) {
         const int r = first + n * EACH;
-        const uint4 v = out[r * (GROUPS | 1) + unit], o = alpha[n];
-        const uint4 both = make_uint4((v.x & own) | (o.x & ~own), (v.y & own) | (o.y & ~own),
-                                      (v.z & own) | (o.z & ~own), (v.w & own) | (o.w & ~own));
+        const uint4 both = gf_with_alpha(out[r * (GROUPS | 1) + unit], alpha[n], own);
         if (r < rows && rest >= 16)
             *reinterpret_cast<uint4 *>(to + r * a.out_stride) = both;
         else if (r < rows)

@@ -6,7 +6,6 @@
 
 #include "cuda/window/bytes.cuh"
 
-// Tuning constants of window_tile.
 struct gf_tile_policy {
     static constexpr int BLOCKS = 14; // resident per SM
     static constexpr int MAX_RADIUS = 4, LOADED_ROWS = 48, ROWS = LOADED_ROWS - 2 * MAX_RADIUS;
@@ -41,13 +40,11 @@ template <bool SIDES> struct gf_tile_shared {
     uint32_t found[Policy::GROUPS][32]; // near-ties of a lane; see gf_tile_list
     uint16_t list[Policy::MAX_TIES];    // row * BYTES + byte
 
-    // Return a sample of a loaded row.
     __device__ __forceinline__ const uint8_t *sample(int row, int byte) const {
         return reinterpret_cast<const uint8_t *>(in[row] + SIDES) + byte;
     }
 };
 
-// The position of a tile.
 struct gf_tile {
     int64_t y, left; // first row of the image, first byte of a row
     int rows;        // of the output, at most ROWS
@@ -213,12 +210,6 @@ template <bool SIDES> GF_DEVICE int gf_tile_list(gf_tile_shared<SIDES> *shared, 
     }
 }
 
-// Return results with the alpha of the input.
-GF_DEVICE uint4 gf_tile_with_alpha(uint4 v, uint4 in, uint32_t own) {
-    return make_uint4((v.x & own) | (in.x & ~own), (v.y & own) | (in.y & ~own),
-                      (v.z & own) | (in.z & ~own), (v.w & own) | (in.w & ~own));
-}
-
 // Store a tile that extends beyond the rows or the bottom of the strip. Not inlined: rare.
 template <bool SIDES>
 static __device__ __noinline__ void gf_tile_store_edge(const gf_tile_args &a, gf_tile tile,
@@ -231,7 +222,7 @@ static __device__ __noinline__ void gf_tile_store_edge(const gf_tile_args &a, gf
         const int r = k / P::GROUPS, u = k % P::GROUPS;
         const int64_t rest = a.in.row_bytes - tile.left - 16 * u;
         const uint4 v =
-            gf_tile_with_alpha(shared.out[r][u], shared.in[r + a.radius[1]][SIDES + u], a.own);
+            gf_with_alpha(shared.out[r][u], shared.in[r + a.radius[1]][SIDES + u], a.own);
         unsigned char *to = corner + r * stride + 16 * u;
         if (rest >= 16)
             *reinterpret_cast<uint4 *>(to) = v;
@@ -258,8 +249,7 @@ GF_DEVICE void gf_tile_store(const gf_tile_args &a, gf_tile tile,
     if (a.own != ~0u)
 #pragma unroll
         for (int i = 0; i < P::ROWS / EACH; i++)
-            v[i] = gf_tile_with_alpha(v[i], shared.in[first + EACH * i + a.radius[1]][SIDES + u],
-                                      a.own);
+            v[i] = gf_with_alpha(v[i], shared.in[first + EACH * i + a.radius[1]][SIDES + u], a.own);
 #pragma unroll
     for (int i = 0; i < P::ROWS / EACH; i++, to += EACH * stride)
         *reinterpret_cast<uint4 *>(to) = v[i];
