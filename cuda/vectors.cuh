@@ -100,6 +100,18 @@ GF_DEVICE void gf_copy_async(uint4 *to, const unsigned char *from, bool active) 
 #endif
 }
 
+// Rows of a strip. The arguments of kernels of rows extend it.
+struct gf_strip_rows {
+    const unsigned char *in; // first row
+    unsigned char *out;
+    size_t in_stride, out_stride;
+};
+
+static inline void gf_set_strip_rows(gf_strip_rows *a, const gf_strip *strip) {
+    *a = {gf_row(&strip->in[0], strip->out.y0), strip->out.data, strip->in[0].stride,
+          strip->out.stride};
+}
+
 // Partition of rows: one group of threads per row, or one block per piece of a row.
 struct gf_partition {
     uint32_t group;
@@ -130,6 +142,13 @@ static inline gf_partition gf_partition_rows(uint64_t rows, uint64_t row_bytes, 
     partition.pieces = static_cast<uint32_t>(gf_divide_up(row_bytes, partition.piece_bytes));
     partition.units = rows * partition.pieces;
     return partition;
+}
+
+// Divide rows of a length into pieces, for groups of threads.
+static inline gf_partition gf_partition_pieces(uint64_t rows, uint64_t length, uint64_t piece,
+                                               uint32_t group) {
+    const uint64_t pieces = gf_divide_up(length, piece);
+    return {group, static_cast<uint32_t>(pieces), piece, rows * pieces};
 }
 
 static inline unsigned gf_partition_grid(const gf_partition &partition) {

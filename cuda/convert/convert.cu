@@ -7,10 +7,7 @@
 #include "convert/convert.h"
 #include "samples.h"
 
-struct convert_args {
-    const unsigned char *in; // first row
-    unsigned char *out;
-    size_t in_stride, out_stride;
+struct convert_args : gf_strip_rows {
     uint64_t samples, vectors; // of a row; the last vector may be incomplete
     gf_partition partition;    // in vectors
     const uint32_t *tables;    // the constants of the plan
@@ -21,7 +18,6 @@ struct convert_args {
     gf_u64 *outside; // the state; NULL: none
 };
 
-// Tuning constants of convert_rows.
 template <typename In, typename Out> struct convert_policy {
     static constexpr int BYTES = sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out);
     static constexpr int SAMPLES = 16 / BYTES; // of a vector: 16 bytes of the larger type
@@ -193,10 +189,7 @@ static void convert_launch(const gf_plan *head, const gf_strip *strip, void *, g
     const gf_conversion *how = &reinterpret_cast<const gf_convert_plan *>(head)->how;
     const bool light = how->srgb != nullptr;
     convert_args a = {};
-    a.in = gf_row(&strip->in[0], strip->out.y0);
-    a.out = strip->out.data;
-    a.in_stride = strip->in[0].stride;
-    a.out_stride = strip->out.stride;
+    gf_set_strip_rows(&a, strip);
     a.samples = gf_row_samples(&head->in);
     a.alpha = how->alpha ? how->channels - 1 : 0;
     a.divide = how->divide;
@@ -213,10 +206,8 @@ static void convert_launch(const gf_plan *head, const gf_strip *strip, void *, g
             const bool shared = LIGHT && (sizeof(In) == 1 || sizeof(Out) == 1);
             a.vectors = gf_divide_up(a.samples, convert_policy<In, Out>::SAMPLES);
             const bool narrow = a.vectors <= convert_narrow;
-            const uint64_t piece = narrow ? a.vectors : convert_piece;
-            const uint64_t pieces = gf_divide_up(a.vectors, piece);
-            a.partition = {narrow ? 4u : 32u, static_cast<uint32_t>(pieces), piece,
-                           strip->out.rows * pieces};
+            a.partition = gf_partition_pieces(strip->out.rows, a.vectors,
+                                              narrow ? a.vectors : convert_piece, narrow ? 4 : 32);
             a.table_words = shared ? static_cast<uint32_t>(head->constant_bytes / 4) : 0;
             const uint64_t per_block = GF_BLOCK / a.partition.group;
             const unsigned grid = shared ? gf_grid(a.partition.units, per_block)

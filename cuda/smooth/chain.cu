@@ -1,7 +1,6 @@
 // smooth of rows by the stages in registers: radius 0 to 3, any type. One kernel, smooth_tiles.
 #include "cuda/smooth/device.cuh"
 
-// Tuning constants of smooth_tiles.
 struct tiles_policy {
     static constexpr int THREADS = 64, WARPS = THREADS / 32;
     static constexpr int BLOCKS = 12; // resident blocks per SM

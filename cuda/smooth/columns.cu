@@ -4,7 +4,6 @@
 // smooth_columns.
 #include "cuda/smooth/device.cuh"
 
-// Tuning constants of smooth_columns.
 template <typename T> struct columns_policy {
     static constexpr bool SMALL = sizeof(T) == 1, MEDIUM = sizeof(T) == 2;
     static constexpr int WARPS = 4;                           // per block, one below the other

@@ -75,17 +75,13 @@ GF_DEVICE float gf_smooth_mid(float prev, float mid, float next, bool has_prev, 
 
 // Rows of a launch. The arguments of the fast kernels of rows extend it. Rows start on 64-byte
 // boundaries; strides are multiples of 64.
-struct gf_smooth_rows {
-    const unsigned char *in; // first row of the first image
-    unsigned char *out;
-    size_t in_stride, out_stride; // bytes
-    uint64_t width;               // pixels
+struct gf_smooth_rows : gf_strip_rows {
+    uint64_t width; // pixels
     uint32_t rows;
     gf_smooth_constants constants;
     gf_images<2> images; // one per block row
 };
 
-// Return row y of the block's image.
 GF_DEVICE const unsigned char *gf_smooth_in(const gf_smooth_rows &a, uint32_t y) {
     return a.in + a.images.at[0][blockIdx.y] + y * a.in_stride;
 }
@@ -102,15 +98,11 @@ static inline bool gf_smooth_rows_fit(const gf_smooth_plan *plan) {
 
 static inline void gf_smooth_set_rows(gf_smooth_rows *a, const gf_smooth_job &job) {
     const gf_smooth_plan *plan = job.plan;
-    const gf_strip *strip = &job.strip;
-    a->in = gf_row(&strip->in[0], strip->out.y0);
-    a->out = strip->out.data;
-    a->in_stride = strip->in[0].stride;
-    a->out_stride = strip->out.stride;
+    gf_set_strip_rows(a, &job.strip);
     a->width = plan->head.in.width;
-    a->rows = static_cast<uint32_t>(strip->out.rows);
+    a->rows = static_cast<uint32_t>(job.strip.out.rows);
     a->constants = gf_smooth_constants_of(plan);
-    a->images = gf_images_of<2>(&plan->head, strip);
+    a->images = gf_images_of<2>(&plan->head, &job.strip);
 }
 
 // ---- exact path ---------------------------------------------------------------------------------
@@ -236,7 +228,6 @@ template <typename T> GF_DEVICE uint32_t gf_chain_bits(const uint32_t *words, in
     return sizeof(T) == 4 ? words[i] : words[i / PER] >> BITS * (i % PER) & ((1u << BITS % 32) - 1);
 }
 
-// Return the value of that sample.
 template <typename T> GF_DEVICE float gf_chain_value(const uint32_t *words, int i) {
     const uint32_t bits = gf_chain_bits<T>(words, i);
     return sizeof(T) == 4 ? __uint_as_float(bits) : static_cast<float>(bits);

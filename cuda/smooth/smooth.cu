@@ -1,7 +1,6 @@
 // smooth on CUDA: the choice of kernels, and the general kernel.
 #include "cuda/smooth/device.cuh"
 
-// Tuning constants of smooth_general.
 struct general_policy {
     static constexpr int THREADS = 256;
     static constexpr int ROW_SAMPLES = 1024; // per piece of a row
@@ -166,7 +165,7 @@ template <bool COLUMNS> static void general_launch(const gf_smooth_job &job) {
 
 // Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
 static size_t smooth_between_stride(const gf_plan *plan) {
-    return (static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float) + 63) & ~size_t(63);
+    return gf_align(static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float));
 }
 
 static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {

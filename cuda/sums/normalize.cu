@@ -8,10 +8,7 @@
 
 #include "normalize/normalize.h"
 
-struct normalize_args {
-    const unsigned char *in; // first row
-    unsigned char *out;
-    size_t in_stride, out_stride;
+struct normalize_args : gf_strip_rows {
     uint64_t row_bytes;
     const float *mean; // of each channel, in device memory
     float half;
@@ -128,7 +125,6 @@ GF_DEVICE void normalize_unit(const unsigned char *in, unsigned char *out, uint3
         });
 }
 
-// Tuning constants of normalize_rows.
 template <typename T = float, int CHANNELS = 1, int GROUP = 32> struct normalize_policy {
     static constexpr int PIECE_BYTES = 3072; // whole pixels
     // Resident blocks per SM: five, for enough loads in flight, or four if registers limit them.
@@ -187,17 +183,12 @@ __global__ void __launch_bounds__(GF_BLOCK, normalize_policy<T, CHANNELS, GROUP>
 static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
     normalize_args a = {};
-    a.in = gf_row(&strip->in[0], strip->out.y0);
-    a.out = strip->out.data;
-    a.in_stride = strip->in[0].stride;
-    a.out_stride = strip->out.stride;
+    gf_set_strip_rows(&a, strip);
     a.row_bytes = gf_row_bytes(&head->in);
     a.mean = static_cast<const float *>(strip->constants);
     a.half = plan->half;
-    const uint64_t piece = normalize_policy<>::PIECE_BYTES;
-    const uint64_t pieces = gf_divide_up(a.row_bytes, piece);
-    a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), piece,
-                   strip->out.rows * pieces};
+    a.partition = gf_partition_pieces(strip->out.rows, a.row_bytes, normalize_policy<>::PIECE_BYTES,
+                                      a.row_bytes <= 512 ? 4 : 32);
     const unsigned grid = gf_partition_grid(a.partition);
     gf_dispatch(
         [&](auto sample, auto c, auto alpha) {
