@@ -18,10 +18,6 @@ struct compare_args : gf_row_args<2, 3> {
     uint32_t above_add, above_low; // integers: see compare_launch
 };
 
-GF_DEVICE gf_compare_record *compare_record(const compare_args &args, uint64_t y) {
-    return gf_record_at<gf_compare_record>(args, y);
-}
-
 GF_DEVICE gf_compare_record compare_equal() {
     return {0, UINT64_MAX, 0, 0, 0};
 }
@@ -143,7 +139,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
                     first = v < first ? v : first;
             });
         const bool writes = lane == 0 && unit.bytes;
-        gf_compare_record *record = compare_record(args, unit.y);
+        gf_compare_record *record = gf_record_at<gf_compare_record>(args, unit.y);
         const bool found_any = counts.differing != 0 || counts.largest != 0;
         const bool any =
             GROUP < GF_BLOCK ? __any_sync(GF_WARP, found_any) : __syncthreads_or(found_any);
@@ -181,7 +177,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
     gf_wait_for_stream();
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y < args.rows)
-        *compare_record(args, y) = compare_equal();
+        *gf_record_at<gf_compare_record>(args, y) = compare_equal();
 }
 
 // Look up the first differing values of rows in pieces. One thread per row; 16 registers (sm_90).
@@ -190,9 +186,9 @@ __global__ void __launch_bounds__(GF_BLOCK)
     compare_end_records(const __grid_constant__ compare_args args) {
     gf_wait_for_stream();
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
-    if (y >= args.rows || compare_record(args, y)->differing == 0)
+    if (y >= args.rows || gf_record_at<gf_compare_record>(args, y)->differing == 0)
         return;
-    gf_compare_record *record = compare_record(args, y);
+    gf_compare_record *record = gf_record_at<gf_compare_record>(args, y);
     const unsigned char *first[2];
     gf_row_inputs(args, y, record->first * sizeof(T), first);
     record->a = compare_bits_at<T>(first[0]);

@@ -1,29 +1,31 @@
-// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot). The function
-// at the end of this file chooses the kernel.
+// axis-sum and dot on CUDA: sums along rows, of samples (axis-sum) or of products of two images
+// (dot), and along columns. sums_launch_rows chooses the kernel of rows.
 //
-// f32 is summed in binary64, in the order that filters/samples.h defines: 256 lanes per channel,
-// then a tree. The f32 kernels differ only in the assignment of lanes to threads. In this file,
-// "lane" is a lane of that order.
-#ifndef GF_ROW_SUMS_CUH
-#define GF_ROW_SUMS_CUH
+//   kernel                   used for           order of summation in a column
+//   axis_sum_integer_columns columns, u8, u16   any: blocks add chunks of rows to the state
+//   axis_sum_f32_columns     columns, f32       image order: one thread per column
+//
+// f32 is summed along rows in binary64, in the order that filters/samples.h defines: 256 lanes per
+// channel, then a tree. The f32 kernels differ only in the assignment of lanes to threads. In
+// these, "lane" is a lane of that order.
+#include <algorithm>
 
 #include "cuda/vectors.cuh"
+
+#include "axis_sum/axis_sum.h"
+#include "dot/dot.h"
 #include "samples.h"
 
 // IMAGES: inputs.
-template <int IMAGES> struct gf_row_sums : gf_row_args<IMAGES> { uint32_t channels, measured; };
-
-template <int IMAGES> GF_DEVICE gf_u64 *gf_sums_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
-    return gf_record_at<gf_u64>(a, y);
-}
+template <int IMAGES> struct sums_args : gf_row_args<IMAGES> { uint32_t channels, measured; };
 
 // One u8 vector split by channel: each word holds samples of one channel, or zeros. With three
 // channels, channel 0 is the channel of the first sample of the vector.
-template <int CHANNELS> struct gf_planes {
+template <int CHANNELS> struct sums_planes {
     static const int words = CHANNELS == 1 ? 4 : CHANNELS == 4 ? 1 : 2;
     uint32_t w[CHANNELS][words];
 
-    __device__ __forceinline__ gf_planes(const uint4 &v) {
+    __device__ __forceinline__ sums_planes(const uint4 &v) {
         if constexpr (CHANNELS == 4) {
             const uint32_t low[2] = {__byte_perm(v.x, v.y, 0x5140), __byte_perm(v.z, v.w, 0x5140)};
             const uint32_t high[2] = {__byte_perm(v.x, v.y, 0x7362), __byte_perm(v.z, v.w, 0x7362)};
@@ -48,14 +50,14 @@ template <int CHANNELS> struct gf_planes {
 
 // Add vectors to the sums of a thread: samples, or the products a.b, a.a, b.b in the order of dot's
 // records. Channel c of a vector is added to sum[..][(c + shift) % CHANNELS].
-template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
+template <typename T, int CHANNELS, int IMAGES> struct sums_integer {
     // A product of u16 may need 32 bits. GF_MAX_PIECE limits the number of other summands.
     typedef typename std::conditional<IMAGES == 2 && sizeof(T) == 2, gf_u64, uint32_t>::type Sum;
     static const int sums = IMAGES == 1 ? 1 : 3;
 
     GF_DEVICE void add(Sum (&sum)[sums][CHANNELS], int shift, const uint4 (&q)[IMAGES]) {
         if constexpr (sizeof(T) == 1) {
-            const gf_planes<CHANNELS> a(q[0]), b(q[IMAGES - 1]);
+            const sums_planes<CHANNELS> a(q[0]), b(q[IMAGES - 1]);
 #pragma unroll
             for (int i = 0; i < CHANNELS; i++) {
                 const int c = (i + shift) % CHANNELS;
@@ -89,8 +91,8 @@ template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
 
 // Add the sums of the warps of a block, and store them in the record of its row. VALUES: of a warp.
 template <int VALUES>
-GF_DEVICE void gf_store_block_sums(const gf_u64 (&parts)[GF_BLOCK / 32][VALUES], uint32_t values,
-                                   bool is_row, gf_u64 *record) {
+GF_DEVICE void sums_store_block(const gf_u64 (&parts)[GF_BLOCK / 32][VALUES], uint32_t values,
+                                bool is_row, gf_u64 *record) {
     __syncthreads();
     if (threadIdx.x < values) {
         gf_u64 total = 0;
@@ -112,8 +114,8 @@ GF_DEVICE void gf_store_block_sums(const gf_u64 (&parts)[GF_BLOCK / 32][VALUES],
 // 48 for axis-sum, 48 to 80 for dot (sm_90).
 template <typename T, int CHANNELS, int IMAGES, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK)
-    gf_sum_integer_rows(const __grid_constant__ gf_row_sums<IMAGES> a) {
-    typedef gf_integer_sums<T, CHANNELS, IMAGES> Sums;
+    sums_integer_rows(const __grid_constant__ sums_args<IMAGES> a) {
+    typedef sums_integer<T, CHANNELS, IMAGES> Sums;
     typedef typename Sums::Sum Sum;
     const int values = Sums::sums * CHANNELS, vector_samples = 16 / sizeof(T);
     // With three channels a multiple of three: the first channel of each vector of a thread is then
@@ -136,7 +138,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
             });
         // The channel of each sum depends on the first vector of the thread.
         const uint32_t phase = lane * vector_samples % CHANNELS;
-        gf_u64 *record = gf_sums_at(a, unit.y);
+        gf_u64 *record = gf_record_at<gf_u64>(a, unit.y);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
 #pragma unroll
@@ -158,28 +160,28 @@ __global__ void __launch_bounds__(GF_BLOCK)
                 }
             }
         if (GROUP == GF_BLOCK)
-            gf_store_block_sums(parts, a.measured * Sums::sums, a.partition.pieces == 1, record);
+            sums_store_block(parts, a.measured * Sums::sums, a.partition.pieces == 1, record);
     }
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
 
 // Tuning constants of the f32 kernels.
-struct gf_lanes_policy {
-    static constexpr int PER_THREAD = 8;   // lanes, in gf_sum_few_lanes
+struct sums_lanes_policy {
+    static constexpr int PER_THREAD = 8;   // lanes, in sums_few_lanes
     static constexpr int SHORT_ROW = 2048; // pixels; up to this width, one warp per row
 };
 
 // Sums per channel for one or two images, in the order of dot's records.
-template <int IMAGES> static constexpr int gf_sums_of = IMAGES == 1 ? 1 : 4;
+template <int IMAGES> static constexpr int sums_of = IMAGES == 1 ? 1 : 4;
 
 // Add one sample to the sums. Each operation is rounded separately. A product of two f32 is exact
 // in binary64; rounding it before the addition changes nothing.
-GF_DEVICE void gf_add_sample(double (&sum)[1], const float (&x)[1]) {
+GF_DEVICE void sums_add_sample(double (&sum)[1], const float (&x)[1]) {
     sum[0] = __dadd_rn(sum[0], static_cast<double>(x[0]));
 }
 
-GF_DEVICE void gf_add_sample(double (&sum)[4], const float (&x)[2]) {
+GF_DEVICE void sums_add_sample(double (&sum)[4], const float (&x)[2]) {
     const double p = x[0], q = x[1], d = __dsub_rn(p, q);
     sum[0] = __fma_rn(p, q, sum[0]);
     sum[1] = __fma_rn(p, p, sum[1]);
@@ -188,20 +190,20 @@ GF_DEVICE void gf_add_sample(double (&sum)[4], const float (&x)[2]) {
 }
 
 // Return the bits of a sum for a record.
-GF_DEVICE gf_u64 gf_result_bits(double x) {
+GF_DEVICE gf_u64 sums_result_bits(double x) {
     return static_cast<gf_u64>(__double_as_longlong(gf_canonical(x)));
 }
 
 // Add the samples of one vector per image to the four lanes of a thread.
 template <int IMAGES, int SUMS>
-GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) {
+GF_DEVICE void sums_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         float x[IMAGES];
 #pragma unroll
         for (int i = 0; i < IMAGES; i++)
             x[i] = gf_sample_at<float>(q[i], j);
-        gf_add_sample(sum[j], x);
+        sums_add_sample(sum[j], x);
     }
 }
 
@@ -214,8 +216,8 @@ GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) 
 // bank conflicts. Registers: 40 to 252 for axis-sum, 66 to 254 for dot (sm_90).
 template <int CHANNELS, int IMAGES, int UNROLL>
 __global__ void __launch_bounds__(64 * CHANNELS)
-    gf_sum_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
-    const int threads = 64 * CHANNELS, sums = gf_sums_of<IMAGES>, pitch = threads + 4;
+    sums_lanes(const __grid_constant__ sums_args<IMAGES> a) {
+    const int threads = 64 * CHANNELS, sums = sums_of<IMAGES>, pitch = threads + 4;
     __shared__ double lanes[sums][4 * pitch];
     gf_wait_for_stream();
     for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
@@ -224,7 +226,7 @@ __global__ void __launch_bounds__(64 * CHANNELS)
         double sum[4][sums] = {};
         gf_visit_vectors<IMAGES, threads, UNROLL / IMAGES>(
             row, a.row_bytes, threadIdx.x,
-            [&](int, uint64_t, uint32_t, const uint4(&q)[IMAGES]) { gf_add_vectors(sum, q); });
+            [&](int, uint64_t, uint32_t, const uint4(&q)[IMAGES]) { sums_add_vectors(sum, q); });
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
@@ -242,7 +244,7 @@ __global__ void __launch_bounds__(64 * CHANNELS)
             }
             const double total = gf_add_lanes(x);
             if (threadIdx.x % 32 == 0)
-                gf_sums_at(a, y)[value] = gf_result_bits(total);
+                gf_record_at<gf_u64>(a, y)[value] = sums_result_bits(total);
         }
         __syncthreads();
     }
@@ -250,7 +252,7 @@ __global__ void __launch_bounds__(64 * CHANNELS)
 
 // Reduce 128 lanes in the order of the tree. Thread t of the warp has lanes 4t to 4t + 3. In the
 // first two steps, each thread sends one half of its values and adds to the other half.
-GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
+GF_DEVICE double sums_warp_tree(const double (&x)[4]) {
     const uint32_t all = 0xffffffffu;
     const bool bit4 = threadIdx.x & 16, bit3 = threadIdx.x & 8;
     double keep[2];
@@ -273,8 +275,8 @@ GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
 // load. Shared memory: none. Registers: 48 for axis-sum, 128 for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
-    gf_sum_short_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
-    const int sums = gf_sums_of<IMAGES>;
+    sums_short_lanes(const __grid_constant__ sums_args<IMAGES> a) {
+    const int sums = sums_of<IMAGES>;
     const uint32_t lane = threadIdx.x % 32;
     gf_wait_for_stream();
     for (uint64_t y = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + threadIdx.x / 32;
@@ -284,7 +286,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
         double sum[2][4][sums] = {};
         gf_visit_vectors<IMAGES, 32, 4>(row, a.row_bytes, lane,
                                         [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
-                                            gf_add_vectors(sum[u % 2], q);
+                                            sums_add_vectors(sum[u % 2], q);
                                         });
 #pragma unroll
         for (int s = 0; s < sums; s++) {
@@ -292,9 +294,9 @@ __global__ void __launch_bounds__(GF_BLOCK)
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 x[j] = __dadd_rn(sum[0][j][s], sum[1][j][s]); // stride 128
-            const double total = gf_warp_tree(x);
+            const double total = sums_warp_tree(x);
             if (lane == 0)
-                gf_sums_at(a, y)[s] = gf_result_bits(total);
+                gf_record_at<gf_u64>(a, y)[s] = sums_result_bits(total);
         }
     }
 }
@@ -305,8 +307,8 @@ __global__ void __launch_bounds__(GF_BLOCK)
 // +0: no change. Shared memory: none. Registers: 32 for axis-sum, 56 for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
-    gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t log_group) {
-    const int sums = gf_sums_of<IMAGES>;
+    sums_few_lanes(const __grid_constant__ sums_args<IMAGES> a, uint32_t log_group) {
+    const int sums = sums_of<IMAGES>;
     const uint32_t group = 1u << log_group, rows_per_block = GF_BLOCK >> log_group;
     const uint32_t lane = threadIdx.x & (group - 1);
     gf_wait_for_stream();
@@ -317,22 +319,22 @@ __global__ void __launch_bounds__(GF_BLOCK)
         const unsigned char *row[IMAGES];
         gf_row_inputs(a, width ? y : 0, 0, row);
         for (uint32_t c = 0; c < a.measured; c++) {
-            float x[gf_lanes_policy::PER_THREAD][IMAGES] = {};
+            float x[sums_lanes_policy::PER_THREAD][IMAGES] = {};
 #pragma unroll
-            for (uint32_t i = 0; i < gf_lanes_policy::PER_THREAD; i++)
+            for (uint32_t i = 0; i < sums_lanes_policy::PER_THREAD; i++)
 #pragma unroll
                 for (int k = 0; k < IMAGES; k++)
                     if (lane + (i << log_group) < width)
                         x[i][k] = reinterpret_cast<const float *>(
                             row[k])[(lane + (i << log_group)) * a.channels + c];
-            double sum[gf_lanes_policy::PER_THREAD][sums] = {};
+            double sum[sums_lanes_policy::PER_THREAD][sums] = {};
 #pragma unroll
-            for (int i = 0; i < gf_lanes_policy::PER_THREAD; i++)
-                gf_add_sample(sum[i], x[i]);
+            for (int i = 0; i < sums_lanes_policy::PER_THREAD; i++)
+                sums_add_sample(sum[i], x[i]);
 #pragma unroll
             for (int s = 0; s < sums; s++) {
 #pragma unroll
-                for (int stride = gf_lanes_policy::PER_THREAD / 2; stride > 0; stride /= 2)
+                for (int stride = sums_lanes_policy::PER_THREAD / 2; stride > 0; stride /= 2)
 #pragma unroll
                     for (int i = 0; i < stride; i++)
                         sum[i][s] = __dadd_rn(sum[i][s], sum[i + stride][s]);
@@ -340,7 +342,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
                 for (uint32_t distance = group / 2; distance > 0; distance /= 2)
                     total = __dadd_rn(total, __shfl_xor_sync(GF_WARP, total, distance));
                 if (lane == 0 && width)
-                    gf_sums_at(a, y)[c * sums + s] = gf_result_bits(total);
+                    gf_record_at<gf_u64>(a, y)[c * sums + s] = sums_result_bits(total);
             }
         }
     }
@@ -348,44 +350,244 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 // Queue the kernel that sums the rows of a strip into their records.
 template <int IMAGES>
-static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, gf_queue *queue) {
-    gf_row_sums<IMAGES> a = {};
+static void sums_launch_rows(const gf_plan *plan, const gf_strip *strip, gf_queue *queue) {
+    sums_args<IMAGES> a = {};
     gf_set_row_args(&a, plan, strip);
     a.channels = plan->in.channels;
     a.measured = gf_measured_channels(&plan->in);
     if (plan->in.type != GF_F32) { // 4 or 16 threads per row, or a block per piece of a row
         if (a.partition.pieces > 1)
             gf_clear_rows({a.records, a.record_stride, 0, a.rows},
-                          a.measured * gf_integer_sums<uint8_t, 1, IMAGES>::sums, queue);
+                          a.measured * sums_integer<uint8_t, 1, IMAGES>::sums, queue);
         gf_dispatch(
             [&](auto is_u8, auto channels) {
                 typedef std::conditional_t<is_u8, uint8_t, uint16_t> Sample;
                 gf_for_group(a.partition.group, [&](auto group) {
                     gf_launch_kernel(
-                        gf_sum_integer_rows<Sample, decltype(channels)::value, IMAGES, group>,
+                        sums_integer_rows<Sample, decltype(channels)::value, IMAGES, group>,
                         gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
                 });
             },
             gf_flag{plan->in.type == GF_U8}, gf_channels{a.channels});
     } else if (a.width <= GF_LANES) { // up to 32 threads per row
         uint32_t log_group = 0;
-        while ((static_cast<uint64_t>(gf_lanes_policy::PER_THREAD) << log_group) < a.width)
+        while ((static_cast<uint64_t>(sums_lanes_policy::PER_THREAD) << log_group) < a.width)
             log_group++;
-        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK >> log_group),
-                         GF_BLOCK, 0, queue, a, log_group);
-    } else if (a.channels == 1 && a.width <= gf_lanes_policy::SHORT_ROW) { // a warp per row
-        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK / 32), GF_BLOCK, 0,
+        gf_launch_kernel(sums_few_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK >> log_group), GF_BLOCK,
+                         0, queue, a, log_group);
+    } else if (a.channels == 1 && a.width <= sums_lanes_policy::SHORT_ROW) { // a warp per row
+        gf_launch_kernel(sums_short_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK / 32), GF_BLOCK, 0,
                          queue, a);
     } else { // a block per row. With few rows, each block needs more loads in flight
         const bool few_rows = a.rows < 4 * gf_sm_count();
         gf_channels{a.channels}([&](auto n) {
             const int count = decltype(n)::value;
             const int unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
-            const auto kernel = few_rows ? gf_sum_lanes<count, IMAGES, (count == 1 ? 32 : 16)>
-                                         : gf_sum_lanes<count, IMAGES, unroll>;
+            const auto kernel = few_rows ? sums_lanes<count, IMAGES, (count == 1 ? 32 : 16)>
+                                         : sums_lanes<count, IMAGES, unroll>;
             gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, queue, a);
         });
     }
 }
 
-#endif
+// ---- columns ------------------------------------------------------------------------------------
+
+struct axis_sum_args {
+    const unsigned char *in; // first row
+    size_t in_stride;
+    void *state;
+    uint64_t samples, rows, row_bytes; // samples: per row
+    uint32_t chunk;                    // rows per block and iteration
+};
+
+// Sums of the samples of one vector over at most 257 rows. u8: two 16-bit sums per word.
+template <typename T> struct axis_sum_vector {
+    static const int samples = 16 / sizeof(T);
+    uint32_t even[4] = {}, odd[4] = {}; // sums of the even and odd samples of each word
+
+    __device__ __forceinline__ void add(const uint4 &v) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t mask = sizeof(T) == 1 ? 0x00ff00ffu : 0xffffu, word = gf_word(v, i);
+            even[i] += word & mask;
+            odd[i] += word >> 8 * sizeof(T) & mask;
+        }
+    }
+
+    __device__ __forceinline__ uint32_t at(int i) const {
+        const int word = i * static_cast<int>(sizeof(T)) / 4;
+        const uint32_t sum = i % 2 ? odd[word] : even[word];
+        return sizeof(T) == 2 ? sum : i % 4 < 2 ? sum & 0xffffu : sum >> 16;
+    }
+};
+
+// Tuning constants of axis_sum_integer_columns.
+struct integer_columns_policy {
+    static constexpr int UNROLL = 8;     // rows per thread loaded at once
+    static constexpr int MAX_ROWS = 256; // per thread in a chunk
+};
+
+// Sum columns of integers.
+// Grid: x = tiles of ACROSS vectors, y = chunks of a.chunk rows. Block: 256 threads; thread t loads
+// vector t % ACROSS of every (256 / ACROSS)th row, eight loads in flight. The threads add their
+// sums to shared memory (one word per sample of the tile), and the block adds those to the state.
+// Shared memory: 128 B to 2 KB. Registers: 40 to 48 (sm_90). Reads each sample once. The last
+// vector may extend past the end of the row; those sums are discarded.
+template <typename T, int ACROSS>
+__global__ void __launch_bounds__(GF_BLOCK) axis_sum_integer_columns(axis_sum_args a) {
+    const int samples = axis_sum_vector<T>::samples, row_threads = GF_BLOCK / ACROSS,
+              unroll = integer_columns_policy::UNROLL;
+    __shared__ uint32_t tile[samples][ACROSS];
+    const uint32_t across = threadIdx.x % ACROSS;
+    const uint64_t at = (static_cast<uint64_t>(blockIdx.x) * ACROSS + across) * 16;
+    gf_wait_for_stream();
+    for (uint64_t top = static_cast<uint64_t>(blockIdx.y) * a.chunk; top < a.rows;
+         top += static_cast<uint64_t>(gridDim.y) * a.chunk) {
+        for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK)
+            tile[i / ACROSS][i % ACROSS] = 0;
+        __syncthreads();
+        const uint64_t rest = a.rows - top;
+        const uint32_t rows = rest < a.chunk ? static_cast<uint32_t>(rest) : a.chunk;
+        axis_sum_vector<T> sums;
+        const unsigned char *p = a.in + (top + threadIdx.x / ACROSS) * a.in_stride + at;
+        for (uint32_t y = threadIdx.x / ACROSS; y < rows; y += unroll * row_threads) {
+            uint4 q[unroll];
+#pragma unroll
+            for (int i = 0; i < unroll; i++)
+                q[i] = y + i * row_threads < rows && at < a.row_bytes
+                           ? gf_load_vector<true>(p + i * row_threads * a.in_stride)
+                           : make_uint4(0, 0, 0, 0);
+#pragma unroll
+            for (int i = 0; i < unroll; i++)
+                sums.add(q[i]);
+            p += unroll * row_threads * a.in_stride;
+        }
+#pragma unroll
+        for (int i = 0; i < samples; i++)
+            atomicAdd(&tile[i][across], sums.at(i));
+        __syncthreads();
+        gf_u64 *state = static_cast<gf_u64 *>(a.state);
+        for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK) {
+            const uint64_t sample = static_cast<uint64_t>(blockIdx.x) * ACROSS * samples + i;
+            if (sample < a.samples)
+                atomicAdd(&state[sample], gf_u64{tile[i % samples][i / samples]});
+        }
+        __syncthreads();
+    }
+}
+
+template <typename T, int ACROSS>
+static void axis_sum_launch_integer(axis_sum_args a, gf_queue *queue) {
+    const uint64_t tiles = gf_divide_up(gf_divide_up(a.row_bytes, 16), ACROSS);
+    const uint64_t row_threads = GF_BLOCK / ACROSS;
+    // Two waves of blocks, but at least the rows that the threads load at once.
+    const uint64_t balanced = a.rows * tiles / (16 * gf_sm_count());
+    const uint64_t min = integer_columns_policy::UNROLL * row_threads;
+    const uint64_t max = integer_columns_policy::MAX_ROWS * row_threads;
+    a.chunk = static_cast<uint32_t>(std::clamp(gf_divide_up(balanced, min) * min, min, max));
+    const dim3 grid(static_cast<unsigned>(tiles), gf_blocks(a.rows, a.chunk, 65535));
+    gf_launch_kernel(axis_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, queue, a);
+}
+
+static constexpr uint32_t f32_columns_stages = 8; // depth of the ring of rows in shared memory
+
+// Sum columns of f32 in image order.
+// Grid: one block per tile of WARPS * 32 columns. Block: WARPS warps; one thread sums all rows of
+// one column. Rows are prefetched asynchronously into a ring of 8 stages in shared memory (32 KB),
+// because too few threads are resident to hide the latency. The rows of the next stage are
+// converted while those of the previous one are added. Registers: 50 with four warps, 118 with one
+// warp (sm_90). Reads each sample once. Rows after the last one are zeros, which change no sum: no
+// sum is ever -0. The last vector may extend past the end of the row; those columns are discarded.
+template <int WARPS>
+static __global__ void __launch_bounds__(32 * WARPS) axis_sum_f32_columns(axis_sum_args a) {
+    const int tile = 32 * WARPS, rows = 32 / WARPS; // rows per stage
+    __shared__ __align__(16) float ring[f32_columns_stages][rows][tile];
+    // Each thread copies four samples from `chunk` of every fourth row from row_offset.
+    const uint32_t t = threadIdx.x, chunk = t % (tile / 4) * 4, row_offset = t / (tile / 4);
+    const uint64_t left = static_cast<uint64_t>(blockIdx.x) * tile;
+    const uint64_t stages = (a.rows + rows - 1) / rows;
+    const bool copies = (left + chunk) * sizeof(float) < a.row_bytes;
+    const unsigned char *source = a.in + (left + chunk) * sizeof(float) + row_offset * a.in_stride;
+    uint64_t rest = copies && a.rows > row_offset ? a.rows - row_offset : 0; // rows left
+    const auto fetch = [&](uint32_t slot) {
+#pragma unroll
+        for (uint32_t r = 0; r < rows; r += 4) {
+            float4 *to = reinterpret_cast<float4 *>(&ring[slot][r + row_offset][chunk]);
+            if (r < rest)
+                __pipeline_memcpy_async(to, source + r * a.in_stride, 16);
+            else
+                *to = make_float4(0, 0, 0, 0);
+        }
+        __pipeline_commit();
+        source += rows * a.in_stride;
+        rest = rest > rows ? rest - rows : 0;
+    };
+    const auto sync = [] {
+        if (WARPS == 1)
+            __syncwarp();
+        else
+            __syncthreads();
+    };
+    gf_wait_for_stream();
+    for (uint32_t slot = 0; slot < f32_columns_stages; slot++)
+        fetch(slot);
+    double *state = static_cast<double *>(a.state) + left + t;
+    double sum = left + t < a.samples ? *state : 0;
+    double x[rows] = {}; // rows of the previous stage
+    for (uint64_t stage = 0; stage < stages; stage++) {
+        const uint32_t slot = stage % f32_columns_stages;
+        __pipeline_wait_prior(f32_columns_stages - 1);
+        sync();
+        float next[rows];
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            next[r] = ring[slot][r][t];
+        sync();
+        fetch(slot);
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            sum = __dadd_rn(sum, x[r]);
+            x[r] = static_cast<double>(next[r]);
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        sum = __dadd_rn(sum, x[r]);
+    if (left + t < a.samples)
+        *state = gf_canonical(sum);
+}
+
+static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
+    if (!reinterpret_cast<const gf_axis_sum_plan *>(head)->columns) {
+        sums_launch_rows<1>(head, strip, queue);
+        return;
+    }
+    axis_sum_args a = {};
+    a.in = gf_row(&strip->in[0], strip->out.y0);
+    a.in_stride = strip->in[0].stride;
+    a.state = strip->state;
+    a.samples = gf_row_samples(&head->in);
+    a.rows = strip->out.rows;
+    a.row_bytes = gf_row_bytes(&head->in);
+    gf_for_type(head->in.type, [&](auto sample) {
+        typedef decltype(sample) T;
+        if constexpr (std::is_same<T, float>::value) {
+            // Warps of a block read adjacent memory. Few columns: one warp, to occupy all SMs.
+            const int warps = a.samples < 128 * gf_sm_count() ? 1 : 4;
+            gf_launch_kernel(warps == 1 ? axis_sum_f32_columns<1> : axis_sum_f32_columns<4>,
+                             gf_blocks(a.samples, 32 * warps), 32 * warps, 0, queue, a);
+        } else if (a.row_bytes <= 4 * 16) {
+            axis_sum_launch_integer<T, 4>(a, queue);
+        } else {
+            axis_sum_launch_integer<T, 32>(a, queue);
+        }
+    });
+}
+
+extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, true};
+
+static void dot_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_queue *queue) {
+    sums_launch_rows<2>(plan, strip, queue);
+}
+
+extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, true};
