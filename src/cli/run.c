@@ -8,6 +8,7 @@
 
 /* Read a file of steps. "-" is standard input. The caller frees *text. */
 static gf_status pipeline_read(const char *path, char **text, gf_error *error) {
+    static const char mark[] = "\xef\xbb\xbf"; /* editors of Windows put it before UTF-8 */
     const bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "re");
     size_t capacity = 0;
@@ -15,16 +16,25 @@ static gf_status pipeline_read(const char *path, char **text, gf_error *error) {
     if (!file)
         return gf_set_error(error, GF_FAILED, "--pipeline '%s': cannot open: %s", path,
                             strerror(errno));
-    const bool empty = getdelim(text, &capacity, 0, file) < 0; /* up to the end of the file */
-    const bool failed = ferror(file);
+    const ssize_t size = getdelim(text, &capacity, 0, file); /* up to the end of the file */
     const int cause = errno;
+    const bool failed = ferror(file) || (size < 0 && !feof(file)); /* also without memory */
     if (!standard)
         fclose(file);
-    return failed  ? gf_set_error(error, GF_FAILED, "--pipeline '%s': cannot read: %s", path,
-                                  strerror(cause))
-           : empty ? gf_set_error(error, GF_USAGE,
-                                  "--pipeline '%s': is empty; write one step per line", path)
-                   : GF_OK;
+    if (failed)
+        return gf_set_error(error, GF_FAILED, "--pipeline '%s': cannot read: %s", path,
+                            strerror(cause));
+    if (size <= 0)
+        return gf_set_error(error, GF_USAGE, "--pipeline '%s': is empty; write one step per line",
+                            path);
+    if (!(*text)[size - 1])
+        return gf_set_error(error, GF_USAGE,
+                            "--pipeline '%s': contains a NUL byte; name a file of UTF-8 text with "
+                            "one step per line",
+                            path);
+    if (strncmp(*text, mark, strlen(mark)) == 0)
+        memset(*text, ' ', strlen(mark));
+    return GF_OK;
 }
 
 /* Check the operands. *out: the path or template of a last writer; NULL: none. *many: a batch. */

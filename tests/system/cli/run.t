@@ -3,6 +3,7 @@
 $ gpufilter gaussian --sigma 2 samples/scene.png a.png && gpufilter run samples/scene.png ! gaussian sigma=2 ! write b.png && cmp a.png b.png
 $ gpufilter run -p 'gaussian --sigma=2' samples/scene.png c.png && cmp a.png c.png
 $ printf '# blur\n\n  gaussian -s 2  # pixels\nwrite d.png\n' >steps.txt; gpufilter run --pipeline steps.txt samples/scene.png && cmp a.png d.png
+$ printf '\357\273\277gaussian sigma=2\r\n' >windows.txt; gpufilter run --pipeline windows.txt samples/scene.png w.png && cmp a.png w.png
 $ printf 'gaussian sigma=2' | gpufilter run --pipeline - samples/scene.png - >e.png && cmp a.png e.png
 $ gpufilter run samples/scene.png ! gaussian sigma=2 ! write f format=png && cmp a.png f
 $ gpufilter run --compression small samples/scene.png ! gaussian sigma=2 ! write g.png && gpufilter run samples/scene.png ! gaussian sigma=2 ! write h.png -c small && cmp g.png h.png && gpufilter compare -q a.png g.png
@@ -97,6 +98,9 @@ $ gpufilter run --pipeline missing.txt samples/scene.png l.png
 [1]
 $ : >empty.txt; gpufilter run --pipeline empty.txt samples/scene.png
 ! gpufilter: --pipeline 'empty.txt': is empty; write one step per line
+[2]
+$ printf 'gaussian\n\0median\n' >nul.txt; gpufilter run --pipeline nul.txt samples/scene.png l.png
+! gpufilter: --pipeline 'nul.txt': contains a NUL byte; name a file of UTF-8 text with one step per line
 [2]
 $ gpufilter run samples/scene.png samples/page.png ! median ! write l.png
 ! gpufilter: run: expected --out-dir for the outputs of several inputs
@@ -195,6 +199,9 @@ $ ls
 > j.png
 > k.png
 > n.png
+> nul.txt
 > out
 > samples
 > steps.txt
+> w.png
+> windows.txt
