@@ -319,4 +319,5 @@ void make_inputs(gf_tree *inputs, bool large) {
     inputs->list[inputs->count - 1].mode = S_IFREG | 0664; /* not the mode of a new file */
     add_text(inputs, "list", "a.pgm\nb.png\nc.pfm\n", 18);
     add_text(inputs, "list0", "a.pgm\0b.png\0", 12);
+    add_text(inputs, "steps", "median\nwrite {stem}.tif\nnormalize\n", 34);
 }

@@ -59,8 +59,8 @@ static bool contains(const char *text, size_t length, const char *part) {
 static bool is_subject(const gf_case *what, const gf_reference *reference, const char *text,
                        size_t length) {
     static const char *const known[] = {
-        "standard output", "standard input", "cpu",    "golden", "cuda",
-        "axis-sum",        "engine",         "strips", "inputs", "--"};
+        "standard output", "standard input", "cpu", "golden", "cuda",     "axis-sum", "engine",
+        "strips",          "inputs",         "--",  "step ",  "pipeline", "median"};
     char *copy = need(strdup(what->arguments)), *rest = copy;
     bool expected = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -154,7 +154,8 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
                         const gf_outcome *outcome, size_t missing) {
     const gf_lines lines = count_lines(what, reference, outcome);
     const bool many = what->flags & (CASE_BATCH | CASE_MANY);
-    if (outcome->reported & 1) /* standard error failed */
+    const unsigned each = strstr(what->arguments, "--pipeline") ? 2 : 1; /* outputs per image */
+    if (outcome->reported & 1)                                           /* standard error failed */
         return;
     if (lines.others || lines.repeated)
         find(verdict, FINDING_MESSAGE, "unexpected lines: %.200s", outcome->err);
@@ -173,7 +174,7 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
              lines.errors, lines.summary_failed, outcome->err);
     /* A directory that cannot be read may contain many inputs. */
     else if ((what->flags & CASE_BATCH) && !strstr(what->arguments, " -R ") && lines.summary &&
-             lines.summary_failed + lines.not_started < missing)
+             each * (lines.summary_failed + lines.not_started) < missing)
         find(verdict, FINDING_MESSAGE, "%zu outputs are missing, but %u are reported: %.200s",
              missing, lines.summary_failed + lines.not_started, outcome->err);
     verdict->vague = !verdict->survived && !lines.cause;
