@@ -162,8 +162,13 @@ static gf_status outputs_name_all(const gf_cli_work *work, gf_cli_input *input, 
         status = outputs_name_one(work, &work->steps[i], input, index, number++, &cause);
         if (!work->filter)
             snprintf(prefix, sizeof prefix, "step %" PRIu32 ", write: ", i + 1);
+        /* The template is that of --name only without words of steps. */
+        const bool named = strncmp(cause.message, "--name", strlen("--name")) == 0;
+        const char *text = cause.message;
+        if (named && work->line->steps)
+            text += strlen("--name") + strspn(text + strlen("--name"), ": ");
         if (status)
-            gf_set_error(error, status, "%s%s", prefix, cause.message);
+            gf_set_error(error, status, "%s%s", prefix, text);
     }
     return status;
 }
@@ -200,8 +205,9 @@ static int outputs_compare_name(const void *real, const void *entry) {
     return strcmp(real, ((const outputs_entry *)entry)->real);
 }
 
-/* Reject two equal outputs. Report the pair whose second input comes first. */
-static gf_status outputs_check_twice(const outputs_entry *sorted, size_t count, gf_error *error) {
+/* Reject two equal outputs. Report the pair whose second input comes first. what: their names. */
+static gf_status outputs_check_twice(const outputs_entry *sorted, size_t count, const char *what,
+                                     gf_error *error) {
     const outputs_entry *first = NULL, *one = NULL, *other = NULL;
     for (const outputs_entry *at = sorted; at < sorted + count; at++) {
         if (!first || strcmp(first->real, at->real) != 0) {
@@ -219,9 +225,9 @@ static gf_status outputs_check_twice(const outputs_entry *sorted, size_t count, 
                             "writers, such as '{stem}-2{ext}'",
                             other->path, one->input->path);
     return gf_set_error(error, GF_USAGE,
-                        "%s: is the output of both %.300s and %.300s; use a --name with {index}, "
+                        "%s: is the output of both %.300s and %.300s; use a %s with {index}, "
                         "such as '{index}-{stem}{ext}'",
-                        other->path, one->input->path, other->input->path);
+                        other->path, one->input->path, other->input->path, what);
 }
 
 /* Reject an output that replaces the input of another, which might be read before or after that;
@@ -267,7 +273,8 @@ gf_status gf_cli_outputs_name(gf_cli_inputs *inputs, const gf_cli_work *work, gf
     }
     if (!status) {
         qsort(sorted, count, sizeof *sorted, outputs_compare);
-        status = outputs_check_twice(sorted, count, error);
+        status =
+            outputs_check_twice(sorted, count, work->line->steps ? "template" : "--name", error);
     }
     /* Without these options, existing files are not replaced. */
     if (!status && (inputs->options->files.force || inputs->options->resume))

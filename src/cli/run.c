@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "ranks.h"
@@ -37,6 +38,27 @@ static gf_status pipeline_read(const char *path, char **text, gf_error *error) {
     return GF_OK;
 }
 
+/* Check what the words of steps do not allow: --name, and an operand that was meant as a step. */
+static gf_status pipeline_check_words(const gf_cli_line *line, gf_error *error) {
+    const char *names[GF_STEP_NAMES];
+    const size_t count = gf_step_names(names);
+    if (gf_settings_given(line->common, "name"))
+        return gf_set_error(error, GF_USAGE,
+                            "--name: requires --steps or --pipeline; give the template to write, "
+                            "as in ! write '%s'",
+                            line->options.name);
+    for (size_t i = 1; i < line->operand_count; i++)
+        for (size_t j = 0; j < count; j++) {
+            const char *operand = line->operands[i];
+            if (strcmp(operand + (*operand == '!'), names[j]) == 0 && access(operand, F_OK) != 0)
+                return gf_set_error(error, GF_USAGE,
+                                    "run: '%s' is a step; write a ! before it, as a word of its "
+                                    "own",
+                                    names[j]);
+        }
+    return GF_OK;
+}
+
 /* Check the operands. *out: the path or template of a last writer; NULL: none. *many: a batch. */
 static gf_status pipeline_ends(const gf_cli_line *line, const char *text, const char *file,
                                const char **out, bool *many, gf_error *error) {
@@ -50,6 +72,8 @@ static gf_status pipeline_ends(const gf_cli_line *line, const char *text, const 
                                   "or in --pipeline"
                                 : "run: expected steps, as in 'gpufilter run IN ! median ! "
                                   "write OUT'; see 'gpufilter run --help'");
+    if (words && pipeline_check_words(line, error))
+        return GF_USAGE;
     *many = options->out_dir || options->files_from || options->recursive || options->shard ||
             (words && count > 1);
     *out = words       ? NULL

@@ -102,6 +102,21 @@ $ : >empty.txt; gpufilter run --pipeline empty.txt samples/scene.png
 $ printf 'gaussian\n\0median\n' >nul.txt; gpufilter run --pipeline nul.txt samples/scene.png l.png
 ! gpufilter: --pipeline 'nul.txt': contains a NUL byte; name a file of UTF-8 text with one step per line
 [2]
+$ gpufilter run samples/scene.png median ! write l.png
+! gpufilter: run: 'median' is a step; write a ! before it, as a word of its own
+[2]
+$ gpufilter run samples/scene.png '!median' ! write l.png
+! gpufilter: run: 'median' is a step; write a ! before it, as a word of its own
+[2]
+$ gpufilter run --out-dir out --name '{stem}-2{ext}' samples/scene.png ! median ! write '{stem}{ext}'
+! gpufilter: --name: requires --steps or --pipeline; give the template to write, as in ! write '{stem}-2{ext}'
+[2]
+$ gpufilter run --out-dir out samples/scene.png samples/scene.png ! median ! write '{stem}{ext}'
+! gpufilter: out/scene.png: is the output of both samples/scene.png and samples/scene.png; use a template with {index}, such as '{index}-{stem}{ext}'
+[2]
+$ gpufilter run --out-dir out samples/scene.png ! median ! write '{stme}{ext}'
+! gpufilter: step 2, write: '{stme}{ext}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+[2]
 $ gpufilter run samples/scene.png samples/page.png ! median ! write l.png
 ! gpufilter: run: expected --out-dir for the outputs of several inputs
 [2]
@@ -171,10 +186,10 @@ $ gpufilter run --out-dir out --dry-run samples/scene.png samples/page.png ! med
 > out/page-m.png
 ! dry run: 2 to do, 0 failed, 0 skipped
 $ gpufilter run --out-dir out samples/scene.png ! median ! write '{stem}'
-! gpufilter: step 2, write: --name: 'scene': no extension; end the template with {ext} or a known extension such as .png, or use --format
+! gpufilter: step 2, write: 'scene': no extension; end the template with {ext} or a known extension such as .png, or use --format
 [2]
 $ gpufilter run --out-dir out samples/scene.png ! median ! write 'a/{stem}.png'
-! gpufilter: step 2, write: --name 'a/{stem}.png': must not contain a directory; use --out-dir for the directory; --recursive keeps subdirectories
+! gpufilter: step 2, write: 'a/{stem}.png': must not contain a directory; use --out-dir for the directory; --recursive keeps subdirectories
 [2]
 $ gpufilter run -q --csv samples/scene.png samples/scene.png ! hist bins=2
 > file,bin,from,to,luma
