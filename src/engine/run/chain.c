@@ -139,22 +139,37 @@ gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error) {
     return status ? status : chain_check_read(chain, error);
 }
 
+/* Check the path of an input. *standard: standard input is one before it. */
+static gf_status chain_check_input(const gf_chain *chain, const char *path, const char *name,
+                                   bool *standard, gf_error *error) {
+    const bool again = *standard;
+    if (!path)
+        return gf_fail(error, GF_USAGE, "%s: needs %u input paths, and one is NULL", name,
+                       chain->inputs);
+    if (strcmp(path, "-") != 0)
+        return GF_OK;
+    *standard = true;
+    return again ? gf_fail(error, GF_USAGE,
+                           "%s: standard input can be read only once; name one of the files", name)
+                 : GF_OK;
+}
+
 gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error) {
     const char *name = gf_chain_name(chain);
-    uint32_t standard = 0;
-    for (uint32_t i = 0; i < chain->inputs; i++) {
-        if (!chain->in_paths[i])
-            return gf_fail(error, GF_USAGE, "%s: needs %u input paths, and one is NULL", name,
-                           chain->inputs);
-        standard += strcmp(chain->in_paths[i], "-") == 0;
-    }
-    for (uint32_t i = 0; i < chain->steps; i++)
-        if (!chain->step[i].filter && !chain->step[i].out_path)
+    bool standard = false;
+    uint32_t input = 0;
+    gf_status status = chain_check_input(chain, chain->in_paths[input++], name, &standard, error);
+    for (uint32_t i = 0; i < chain->steps && !status; i++) {
+        const gf_chain_step *step = &chain->step[i];
+        if (!step->filter && !step->out_path)
             return gf_fail(error, GF_USAGE, "%s: produces an image; give an output path", name);
-    if (standard > 1)
-        return gf_fail(error, GF_USAGE,
-                       "%s: standard input can be read only once; name one of the files", name);
-    return GF_OK;
+        if (step->filter && step->filter->info.inputs == 2)
+            status = gf_chain_fail_step(chain, i,
+                                        chain_check_input(chain, chain->in_paths[input++],
+                                                          chain_name(step), &standard, error),
+                                        error);
+    }
+    return status;
 }
 
 /* Reject options that suit no step. */

@@ -135,6 +135,9 @@ $ gpufilter run --csv samples/scene.png ! hist ! axis-sum
 $ gpufilter run --pipeline - - l.png
 ! gpufilter: run: standard input can be read only once; name the file of the steps
 [2]
+$ gpufilter run - ! median ! dot - ! hist
+! gpufilter: step 2, dot: standard input can be read only once; name one of the files
+[2]
 $ gpufilter run --page all samples/scene.png ! median ! hist
 ! gpufilter: --page all: the pages of a pipeline that changes or writes the image are not measured; choose one with --page N
 [2]
