@@ -341,7 +341,9 @@ gf_status gf_pipeline_parse(const char *text, const char *out, const gf_write_op
         status = gf_fail_memory(error, "pipeline", strlen(text), "words");
     const size_t count = status ? 0 : parse_cut(copy, words);
     if (count == SIZE_MAX)
-        status = gf_fail(error, GF_USAGE, "pipeline: a quote has no end; write it twice");
+        status = gf_fail(
+            error, GF_USAGE,
+            "pipeline: a quote has no end; close it, or quote the word with the other kind");
     if (!status)
         status = parse_list(words, count, out, write, pipeline, error);
     if (!status)

@@ -96,7 +96,8 @@ static gf_status output_claim(gf_output *output, const struct stat *info, const 
     pthread_mutex_unlock(&claim_lock);
     if (!other)
         return GF_OK;
-    return gf_fail(error, GF_USAGE, "%s: another option already writes to it; name another file",
+    return gf_fail(error, GF_USAGE,
+                   "%s: another option or step already writes to it; name another file",
                    output->name);
 }
 

@@ -251,7 +251,7 @@ $ gpufilter hist --bins 8 --extract 3 --json --out - samples/scene.png
 ! gpufilter: --json: standard output is already used for data; write the data to a file
 [2]
 $ gpufilter hist --bins 8 --extract 3 --mask - --out - samples/scene.png
-! gpufilter: standard output: another option already writes to it; name another file
+! gpufilter: standard output: another option or step already writes to it; name another file
 [2]
 $ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
 ! gpufilter: v.txt: unknown sample format; use the extension .csv, .npy or .json
@@ -307,13 +307,13 @@ $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png
 ! gpufilter: v.csv: already exists; use --force to replace it
 [1]
 $ gpufilter hist -q --bins 8 --extract 3 --mask s.csv --out s.csv --format png samples/scene.png
-! gpufilter: s.csv: another option already writes to it; name another file
+! gpufilter: s.csv: another option or step already writes to it; name another file
 [2]
 $ gpufilter hist -q --bins 8 --extract 3 --mask ./s.csv --out ../here/s.csv --format png --force samples/scene.png
-! gpufilter: ../here/s.csv: another option already writes to it; name another file
+! gpufilter: ../here/s.csv: another option or step already writes to it; name another file
 [2]
 $ gpufilter hist -q --bins 8 --extract 3 --mask ./v.csv --out v.csv --format png --force samples/scene.png
-! gpufilter: v.csv: another option already writes to it; name another file
+! gpufilter: v.csv: another option or step already writes to it; name another file
 [2]
 $ head -n 1 v.csv
 > x,y,channel,value

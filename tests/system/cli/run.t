@@ -161,7 +161,7 @@ $ gpufilter run samples/scene.png ! median
 ! gpufilter: median: produces an image; add a writer as the next step
 [2]
 $ gpufilter run -p "median ! write 'l.png" samples/scene.png
-! gpufilter: pipeline: a quote has no end; write it twice
+! gpufilter: pipeline: a quote has no end; close it, or quote the word with the other kind
 [2]
 # The plan.
 $ gpufilter run --dry-run samples/scene.png ! linear ! gaussian sigma=2 ! write z.png ! normalize ! hist ! input ! compare a.png

@@ -144,7 +144,7 @@ TEST(rejects_one_file_for_two_outputs) {
     put_picture("in.pgm", 20, 10);
     AUTO(settings) gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
     assert_error(run_hist(settings, 0, &options, NULL), GF_USAGE,
-                 "/a.csv: another option already writes to it; name another file");
+                 "/a.csv: another option or step already writes to it; name another file");
     assert_int_equal(count_files(false), 1);
 }
 

@@ -80,7 +80,7 @@ TEST(prepares_before_it_names) {
     assert_int_equal(count_files(false), 1);
 }
 
-#define TWICE "another option already writes to it; name another file"
+#define TWICE "another option or step already writes to it; name another file"
 
 /* Different paths of one file are detected, whether it exists or not. */
 TEST(rejects_a_second_output_to_a_file) {
