@@ -87,17 +87,18 @@ TEST(rejects_other_lists_of_steps) {
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
     const struct {
         gf_step steps[3];
-        uint32_t count;
+        uint32_t count, step;
         const char *message;
     } cases[] = {
-        {{{.filter = smooth}}, 0, "the filter is NULL"},
-        {{{.filter = NULL}}, 1, "the filter is NULL"},
-        {{{.filter = smooth}}, 1, "add a writer"},
+        {{{.filter = smooth}}, 0, 0, "the filter is NULL"},
+        {{{.filter = NULL}}, 1, 0, "the filter is NULL"},
+        {{{.filter = smooth}}, 1, 0, "add a writer"},
         {{{.filter = smooth}, {.filter = hist, .from = GF_FROM_INPUT}},
          2,
+         1,
          "step 1, smooth: produces an image; add a writer"},
-        {{{.filter = hist}, {.filter = smooth}}, 2, "step 2, smooth: produces an image; add"},
-        {{{.filter = hist, .from = 1}}, 1, "the image after the step before it, or the input"},
+        {{{.filter = hist}, {.filter = smooth}}, 2, 2, "step 2, smooth: produces an image; add"},
+        {{{.filter = hist, .from = 1}}, 1, 0, "the image after the step before it, or the input"},
     };
     AUTO(engine) gf_engine *engine = open_engine();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -108,6 +109,7 @@ TEST(rejects_other_lists_of_steps) {
                             .format = grey};
         gf_step_info info[3];
         assert_error(gf_run(engine, &job, NULL, &why), GF_USAGE, cases[i].message);
+        assert_int_equal(why.step, cases[i].step);
         assert_error(gf_job_inspect(&job, info, &why), GF_USAGE, cases[i].message);
     }
     gf_step many[33] = {{.filter = smooth}};
@@ -181,6 +183,12 @@ TEST(rejects_invalid_paths) {
     assert_int_equal(run_file(engine, "dot", file, NULL), GF_USAGE);
     assert_error(run_file(engine, "dot", stdin_twice, NULL), GF_USAGE,
                  "dot: standard input can be read only once");
+    const gf_step steps[] = {{.filter = gf_filter_find("smooth")},
+                             {.out_path = in_directory("none/out.pgm")},
+                             {.filter = gf_filter_find("hist")}};
+    const gf_job job = {.steps = steps, .step_count = 3, .in_path = file[0]};
+    assert_error(gf_run(engine, &job, NULL, &why), GF_FAILED, "step 2, write: /");
+    assert_int_equal(why.step, 2);
     assert_int_equal(count_files(false), 1);
 }
 

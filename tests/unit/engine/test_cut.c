@@ -32,10 +32,12 @@ static void check_cut(const gf_cut *cut) {
         uint64_t next = edge->start;
         for (uint64_t k = 0; k < cut->strips; k++) {
             const gf_range rows = gf_cut_rows(cut, e, k);
-            gf_range has = gf_cut_needs(cut, e, k), alone[GF_MAX_EDGES];
+            gf_range has = gf_cut_needs(cut, e, k), alone[GF_MAX_EDGES] = {{0, UINT64_MAX}};
             gf_cut_alone(cut, k, alone);
             if (cut->apart) {
-                const gf_range all = e ? alone[e] : has;
+                const gf_range all = alone[e];
+                if (e == 0 && all.first < all.end) /* what a device uploads */
+                    assert_true(all.first >= has.first && all.end <= has.end);
                 assert_true(all.end - all.first <= edge->keep + edge->max_rows);
                 for (uint32_t i = e; i < nodes->count; i++) {
                     const gf_range needs = gf_map_needs(nodes->node[i].plan, alone[i + 1]);
@@ -145,6 +147,23 @@ TEST(rings_keep_rows_in_use) {
                 released += 1 + test_below(&random, k - released);
         }
     }
+}
+
+/* A ring is full to the last row, and remembers as many strips as may be in use. */
+TEST(rings_are_full) {
+    gf_ring ring = {.rows = 4};
+    uint64_t at;
+    for (uint64_t k = 0; k < 2; k++)
+        assert_true(gf_ring_place(&ring, k, 0, 0, 2, &at));
+    assert_int_equal(at, 2);
+    assert_false(gf_ring_place(&ring, 2, 0, 0, 2, &at));
+    assert_true(gf_ring_place(&ring, 2, 1, 0, 2, &at)); /* next to strip 1 */
+    assert_int_equal(at, 0);
+    ring = (gf_ring){.rows = GF_MAX_SLOTS + 1};
+    for (uint64_t k = 0; k < GF_MAX_SLOTS; k++)
+        assert_true(gf_ring_place(&ring, k, 0, 0, 1, &at));
+    assert_false(gf_ring_place(&ring, GF_MAX_SLOTS, 0, 0, 1, &at));
+    assert_true(gf_ring_place(&ring, GF_MAX_SLOTS, 1, 0, 1, &at));
 }
 
 int main(void) {
