@@ -81,6 +81,15 @@ fill() { # KIND INPUT KIB: only KIB are free, less than the output needs; the ol
     one_line 1 "$full" gpufilter smooth $2 disk/o.$1 && [ "$(ls -A disk | grep -v lost+found)" = old ] && [ "$(free_space)" = "$before" ] &&
         one_line 1 "$full" gpufilter smooth $2 disk/old --format "$1" --force && cmp disk/old old && [ "$(free_space)" = "$before" ]
 }
+fill_chain() { # a writer in the middle of a chain, or the last one, has no space: no output appears, the old ones stay
+    fresh && rm -rf disk/*
+    for name in here/a.png here/b.png disk/c.ppm; do echo old >$name; done
+    for order in "here/a.png disk/c.ppm here/n.png" "here/a.png here/b.png disk/c.ppm"; do
+        read -r one two three <<<"$order"
+        one_line 1 "disk/c.ppm: cannot write: $full" gpufilter run -f big.ppm ! median ! write "$one" ! gaussian ! write "$two" ! hist ! write "$three" &&
+            [ "$(ls -A disk here | tr '\n' ' ')" = "disk: c.ppm  here: a.png b.png " ] && [ "$(cat disk/* here/*)" = $'old\nold\nold' ] || return
+    done
+}
 stopped() { # REASON: printed once; the remaining images are not started
     grep -q "^gpufilter: disk/.*: $1; no more files are started, --resume continues$" err && [ "$(grep -c '^gpufilter: ' err)" -eq 1 ] &&
         [ "$(sed -n 's/.* \([0-9]*\) failed, .*/\1/p' err)" -le 3 ] && grep -q ' skipped, [0-9]* not started in ' err || { cat err; return 1; }
@@ -117,6 +126,7 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
     for kind in png ppm pam tif bmp tga raw; do check "a disk in memory is full: $kind" fill $kind big.ppm 200; done
     check "a disk in memory is full: samples" one_line 1 "$full" gpufilter hist big.ppm -q --channel all -x all --out disk/v.csv \
         --mask disk/m.png
+    check "a disk in memory is full: a chain" fill_chain
     mount -o remount,size=6000k disk
     check "a disk in memory is full: a batch" fill_batch 2500000
     check "a batch whose output directory is removed" no_directory "its directory does not exist.*" "rm -r disk/out"
@@ -129,7 +139,7 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
         'mount -o remount,ro disk && exec gpufilter smooth in.ppm disk/o.png'
     unmount
 else
-    skip 13 "full disks: only root may mount file systems"
+    skip 14 "full disks: only root may mount file systems"
 fi
 if [ "$(id -u)" -eq 0 ] && truncate -s 10M image && mkfs.ext4 -q -F -m 0 -b 1024 -J size=1 image 2>/dev/null && mounted -o loop image; then
     fresh
