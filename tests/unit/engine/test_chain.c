@@ -1,4 +1,6 @@
 /* Jobs of several steps: their images and results equal those of the steps run one by one. */
+#include <time.h>
+
 #include "job.h"
 #include "measuring.h"
 
@@ -313,6 +315,43 @@ TEST(chains_equal_their_steps) {
     for (size_t k = 0; k < 3; k++)
         gf_engine_close(devices[k]);
     print_message("%" PRIu64 " chains, %" PRIu64 " steps\n", rounds, steps);
+}
+
+/* Erode, after a time that depends on the row: strips, and their parts, end in another order. */
+static gf_status erode_late(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
+    const long tenths_of_ms = (long)(strip->out.y0 * 7919 % 5);
+    nanosleep(&(struct timespec){.tv_nsec = tenths_of_ms * 100000}, NULL);
+    return gf_filter_find("erode")->golden(plan, strip, error);
+}
+
+/* The rows of a strip that are copied when a ring turns are complete, and strips that a reader or
+ * the consumer still needs stay. */
+TEST(strips_may_end_in_any_order) {
+    gf_filter late = *gf_filter_find("erode");
+    late.golden = erode_late;
+    late.cpu = (gf_filter_cpu){.run = {NULL}};
+    AUTO(image) test_image in = test_image_new((gf_format){16, 200, 1, GF_U8, false}, 0);
+    test_random random = test_seeded(1);
+    test_fill(&in, TEST_UNIFORM, &random);
+    golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    chain_step list[4] = {{.filter = gf_filter_find("erode")},
+                          {.filter = NULL},
+                          {.filter = gf_filter_find("median")},
+                          {.filter = NULL}};
+    assert_true(run_alone(&list[0], &in, &list[1].want, NULL));
+    assert_true(run_alone(&list[2], &list[1].want, &list[3].want, NULL));
+    list[0].filter = &late;
+    chain_step unwritten[3] = {list[0], list[2], list[3]};
+    for (uint32_t rows = 1; rows < 16; rows++) {
+        gf_engine *engine = test_engine(
+            &(gf_engine_options){.backend = "cpu", .threads = 4, .rows_per_strip = rows});
+        check(engine, list, 4, &in, false, "late strips");
+        check(engine, unwritten, 3, &in, false, "late strips, not written");
+        gf_engine_close(engine);
+    }
+    test_image_free(&list[1].want);
+    test_image_free(&list[3].want);
+    gf_engine_close(golden);
 }
 
 int main(void) {
