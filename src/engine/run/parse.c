@@ -91,14 +91,19 @@ static gf_status parse_unknown_option(const parse_target *target, const char *wo
     const char *names[64];
     char text[256];
     const size_t dashes = strspn(word, "-");
-    const int size = (int)length;
+    const int size = (int)(length ? length : strlen(word)); /* =2 */
     for (size_t i = 0; i < target->count && i < 64; i++)
         names[i] = target->params[i].name;
     gf_guess_names(word + dashes, length - dashes, names, target->count, "--", text);
     if (text[0])
         return gf_fail(error, GF_USAGE, "%.*s: unknown option%s", size, word, text);
-    return gf_fail(error, GF_USAGE, "%.*s: unknown option; see 'gpufilter %s --help'", size, word,
-                   target->info && target->count ? target->info->name : "run");
+    if (!target->info || !target->count)
+        return gf_fail(error, GF_USAGE, "%.*s: unknown option; see 'gpufilter run --help'", size,
+                       word);
+    return gf_fail(error, GF_USAGE,
+                   "%.*s: unknown option of a step; see 'gpufilter %s --help'; options of the "
+                   "whole run are given before the input",
+                   size, word, target->info->name);
 }
 
 /* Parse a word, and consume the value of --name or -r behind it. */

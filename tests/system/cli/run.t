@@ -152,7 +152,7 @@ $ gpufilter run samples/scene.png ! gaussian sigma=-1 ! write l.png
 ! gpufilter: step 1, gaussian: --sigma '-1': must be a number from 0.2 to 120, or two as X,Y, of which one may be 0
 [2]
 $ gpufilter run samples/scene.png ! gaussian bins=8 ! write l.png
-! gpufilter: step 1, gaussian: bins: unknown option; see 'gpufilter gaussian --help'
+! gpufilter: step 1, gaussian: bins: unknown option of a step; see 'gpufilter gaussian --help'; options of the whole run are given before the input
 [2]
 $ gpufilter run samples/scene.png ! median gaussian ! write l.png
 ! gpufilter: step 1, median: 'gaussian' is superfluous; write options as --NAME VALUE or NAME=VALUE, and ! between steps

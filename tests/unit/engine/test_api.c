@@ -115,6 +115,11 @@ TEST(rejects_other_lists_of_steps) {
     gf_step many[33] = {{.filter = smooth}};
     const gf_job job = {.steps = many, .step_count = 33};
     assert_error(gf_run(engine, &job, NULL, &why), GF_USAGE, "33 steps; a job has at most 32");
+    for (int i = 0; i < 32; i++)
+        many[i].filter = hist;
+    const gf_job most = {
+        .steps = many, .step_count = 32, .memory = GF_HOST, .in = in, .format = grey};
+    assert_ok(gf_run(engine, &most, NULL, &why));
     assert_int_equal(gf_run(engine, NULL, NULL, NULL), GF_USAGE);
 }
 

@@ -112,11 +112,15 @@ TEST(errors_name_the_step) {
                  "step 3, gaussian: --sigma '-1': must be a number from ");
     assert_wrong("gaussian sigm=1", 1,
                  "step 1, gaussian: sigm: unknown option; did you mean --sigma?");
-    assert_wrong("gaussian --xyz", 1,
-                 "step 1, gaussian: --xyz: unknown option; see 'gpufilter gaussian --help'");
-    assert_wrong("gaussian -x1", 1, "step 1, gaussian: -x: unknown option; see ");
+    assert_wrong(
+        "gaussian --xyz", 1,
+        "step 1, gaussian: --xyz: unknown option of a step; see 'gpufilter gaussian --help'; "
+        "options of the whole run are given before the input");
+    assert_wrong("gaussian =2", 1, "step 1, gaussian: =2: unknown option of a step; see ");
+    assert_wrong("gaussian -x1", 1, "step 1, gaussian: -x: unknown option of a step; see ");
     assert_wrong("write a.png xyz=1", 1, "step 1, write: xyz: unknown option; see 'gpufilter run ");
-    assert_wrong("open xyz=1 ! hist", 1, "step 1, open: xyz: unknown option; see 'gpufilter erode");
+    assert_wrong("open xyz=1 ! hist", 1,
+                 "step 1, open: xyz: unknown option of a step; see 'gpufilter");
     assert_wrong("gaussian --sigma", 1, "step 1, gaussian: --sigma: requires a value (");
     assert_wrong("gaussian sigma 2", 1, "step 1, gaussian: --sigma: requires a value (");
     assert_wrong("smooth keep-brightness=1", 1, "step 1, smooth: --keep-brightness '1': takes no");
