@@ -109,6 +109,16 @@ none_appears() {
 check "after an error, no output appears" none_appears
 check "one output on standard output" equal o.png 'gpufilter median -q u8.png o.png' \
     'gpufilter run -q -f u8.png ! write other.png ! median ! write - format=png >o.png'
+slow_reader() { # while strip by strip is written slowly, later ones are computed, in other rows of the ring
+    local rows slowly='import os, time
+while data := os.read(0, 30000): os.write(1, data); time.sleep(0.002)'
+    draw --photo 3000 200 3 wide.ppm && gpufilter erode -q wide.ppm want.ppm || return
+    for rows in 6 6 12; do
+        gpufilter run -q -f -j 3 --rows-per-strip $rows wide.ppm ! erode ! write - format=ppm ! box radius=10 ! write m.ppm |
+            python3 -c "$slowly" | cmp - want.ppm || return
+    done
+}
+check "a slow reader of standard output" slow_reader
 plan_is_exact() { # the plan writes nothing
     rm -f o.png
     gpufilter run --dry-run u8.png ! linear ! median radius=2 ! write o.png ! normalize ! hist >plan && [ ! -e o.png ] || return
