@@ -194,6 +194,11 @@ TEST(rejects_invalid_paths) {
     const gf_job job = {.steps = steps, .step_count = 3, .in_path = file[0]};
     assert_error(gf_run(engine, &job, NULL, &why), GF_FAILED, "step 2, write: /");
     assert_int_equal(why.step, 2);
+    const gf_write_options high = {.quality = 300};
+    const gf_step first[] = {{.out_path = in_directory("out.pgm"), .write = &high},
+                             {.filter = gf_filter_find("hist")}};
+    const gf_job other = {.steps = first, .step_count = 2, .in_path = file[0]};
+    assert_error(gf_run(engine, &other, NULL, &why), GF_USAGE, "quality: 300 is above");
     assert_int_equal(count_files(false), 1);
 }
 

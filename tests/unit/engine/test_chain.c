@@ -340,17 +340,27 @@ TEST(strips_may_end_in_any_order) {
                           {.filter = NULL}};
     assert_true(run_alone(&list[0], &in, &list[1].want, NULL));
     assert_true(run_alone(&list[2], &list[1].want, &list[3].want, NULL));
-    list[0].filter = &late;
+    /* Two nodes read the image of the first one, and the second of them is late. */
+    chain_step twice[4] = {{.filter = gf_filter_find("median")},
+                           {.filter = gf_filter_find("axis-sum")},
+                           {.filter = gf_filter_find("erode")},
+                           {.filter = NULL}};
+    AUTO(image) test_image between = {.memory = NULL};
+    assert_true(run_alone(&twice[0], &in, &between, NULL));
+    assert_true(run_alone(&twice[2], &between, &twice[3].want, NULL));
+    list[0].filter = twice[2].filter = &late;
     chain_step unwritten[3] = {list[0], list[2], list[3]};
     for (uint32_t rows = 1; rows < 16; rows++) {
         gf_engine *engine = test_engine(
             &(gf_engine_options){.backend = "cpu", .threads = 4, .rows_per_strip = rows});
         check(engine, list, 4, &in, false, "late strips");
         check(engine, unwritten, 3, &in, false, "late strips, not written");
+        check(engine, twice, 4, &in, false, "late strips of a second reader");
         gf_engine_close(engine);
     }
     test_image_free(&list[1].want);
     test_image_free(&list[3].want);
+    test_image_free(&twice[3].want);
     gf_engine_close(golden);
 }
 
