@@ -23,7 +23,8 @@ static gf_status files_check_step(const gf_chain *chain, uint32_t step, gf_error
                 "--%s: names one file, and there may be many inputs; run them one by one",
                 param->name);
     }
-    return GF_OK;
+    const gf_file_options own = {.write = chain->step[step].write};
+    return gf_chain_fail_step(chain, step, gf_check_options(NULL, &own, error), error);
 }
 
 /* Reject what conflicts for every image. */

@@ -46,6 +46,12 @@ TEST(refuses_all) {
     settings = test_settings(gf_filter_find("dot"), "");
     assert_int_equal(test_run_batch(gf_filter_find("dot"), settings, items, 1, &options), GF_USAGE);
     gf_settings_free(settings);
+    const char *const out = in_directory("out.png");
+    const gf_write_options high = {.quality = 300};
+    const gf_step steps[] = {{.filter = smooth}, {.write = &high}};
+    const gf_job job = {.steps = steps, .step_count = 2};
+    const gf_batch_item item = {.in = in_directory("in.png"), .out = &out};
+    assert_error(gf_run_batch(&job, &item, 1, NULL, &why), GF_USAGE, "quality: 300 is above");
     assert_int_equal(all.calls, 0);
 }
 
