@@ -51,7 +51,7 @@ FAST = {
     "src/io/png/parallel.c": ["test_png_parallel"],
     "src/io/flate/deflate_simd.c": ["test_deflate"],
     "src/io/flate/deflate.c": ["test_deflate_code", "test_deflate"],
-    "src/backend/cut.c": ["test_cut", "test_plan_map", "test_geometry", "test_stream_ring"],
+    "src/backend/cut.c": ["test_cut", "test_plan_map", "test_geometry", "test_chain", "test_stream_ring", "test_run"],
     "src/engine/pipeline/geometry.c": ["test_geometry", "test_stream", "test_stream_ring", "test_equality"],
     "src/core/convert": ["test_convert_golden", "test_convert", "test_srgb"],
     "src/core/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
