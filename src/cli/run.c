@@ -97,14 +97,12 @@ static gf_status pipeline_take(gf_cli_work *work, const gf_pipeline *pipeline, b
                                gf_error *error) {
     const gf_cli_options *options = &work->line->options;
     const gf_step *steps = gf_pipeline_steps(pipeline, &work->step_count);
-    size_t images = 0, results = 0;
+    size_t results = 0;
     memcpy(work->steps, steps, work->step_count * sizeof *steps);
     for (uint32_t i = 0; i < work->step_count; i++) {
-        const bool filter = steps[i].filter;
-        const bool makes = filter && gf_filter_describe(steps[i].filter)->makes_image;
+        const gf_filter *filter = steps[i].filter;
         work->writers += !filter;
-        images += makes;
-        results += filter && !makes;
+        results += filter && !gf_filter_describe(filter)->makes_image;
     }
     if (many && work->writers && !options->out_dir)
         return gf_set_error(error, GF_USAGE,
@@ -117,11 +115,7 @@ static gf_status pipeline_take(gf_cli_work *work, const gf_pipeline *pipeline, b
                             "--csv: prints the table of one step, and %zu steps measure; --json "
                             "prints all results",
                             results);
-    return options->files.page == GF_ALL_PAGES && results && (images || work->writers)
-               ? gf_set_error(error, GF_USAGE,
-                              "--page all: the pages of a pipeline that changes or writes the "
-                              "image are not measured; choose one with --page N")
-               : GF_OK;
+    return GF_OK;
 }
 
 static gf_status pipeline_run(const gf_cli_line *line, gf_error *error) {

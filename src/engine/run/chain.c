@@ -176,6 +176,14 @@ gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error) {
 static gf_status chain_check_options(const gf_chain *chain, gf_error *error) {
     const gf_file_options *options = &chain->options;
     const char *name = gf_chain_name(chain);
+    const bool all_pages = options->page == GF_ALL_PAGES;
+    if (all_pages && chain->inputs != 1)
+        return gf_fail(error, GF_USAGE,
+                       "--page all: %s has two inputs; choose a page with --page N", name);
+    if (all_pages && chain->measures && (chain->makes_image || chain->steps > chain->filters))
+        return gf_fail(error, GF_USAGE,
+                       "--page all: the pages of a pipeline that changes or writes the image are "
+                       "not measured; choose one with --page N");
     if (options->linear && !chain->makes_image)
         return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image", name);
     if (options->premultiply && !chain->mixes_pixels)

@@ -151,7 +151,6 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     const gf_chain *chain = task->chain;
     const gf_file_options *options = &chain->options;
     const bool all_pages = options->page == GF_ALL_PAGES, makes = chain->makes_image;
-    const char *name = gf_chain_name(chain);
     gf_limits limits = gf_limits_of(options, task->threads);
     const bool stacked = all_pages && !makes;
     limits.page = all_pages ? task->page : options->page;
@@ -160,9 +159,6 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     limits.place = task->place;
     task->watch = (gf_watch){
         .item = chain->item, .progress = options->progress, .context = options->progress_context};
-    if (all_pages && chain->inputs != 1)
-        return gf_fail(error, GF_USAGE,
-                       "--page all: %s has two inputs; choose a page with --page N", name);
     gf_status status = task_open_inputs(task, &limits, error);
     const gf_source *source = task->inputs.sources[0];
     if (status)

@@ -138,6 +138,14 @@ TEST(refuses_what_loses_pages) {
     assert_error(try_filter("compare", NULL), GF_USAGE,
                  "--page all: compare has two inputs; choose a page with --page N");
     const gf_file_options all = {.page = GF_ALL_PAGES};
+    const gf_step steps[] = {{.filter = gf_filter_find("median")},
+                             {.filter = gf_filter_find("hist")}};
+    const char *in = in_directory("in.tif");
+    const gf_job job = {.steps = steps, .step_count = 2, .in_path = in, .options = &all};
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu"});
+    assert_error(gf_run(engine, &job, NULL, &why), GF_USAGE,
+                 "--page all: the pages of a pipeline that changes or writes the image are not "
+                 "measured; choose one with --page N");
     assert_int_equal(gf_inspect_file(in_directory("in.tif"), &all, &info, &why), GF_USAGE);
     assert_error(gf_load_file(in_directory("in.tif"), &all, &format, &pixels, NULL, &why), GF_USAGE,
                  "--page all: only filters read all pages");
