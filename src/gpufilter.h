@@ -420,6 +420,7 @@ typedef struct gf_report {
     uint64_t in_bytes; /* size of the input files; 0 for memory */
     uint32_t pages;    /* pages of the input file; 0: its format has none */
     uint64_t rows_per_strip, strips; /* rows per strip, and number of strips */
+    uint64_t strip_bytes;            /* of the strips of all steps in memory at once */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t processes;   /* number of processes that shared the work; 0 for a single process */
     double start_seconds; /* start of the backend; 0 if it was already running */
@@ -534,8 +535,8 @@ typedef struct gf_file_options {
     const char *sample_format; /* sample format: "csv", "npy", "json"; NULL: from the extension */
     bool force;                /* replace existing outputs; write binary data to a terminal */
     gf_sync sync;
-    bool dry_run; /* only check that inputs and outputs can be opened; compute and write
-                   * nothing. For gf_run on files only; else GF_USAGE */
+    bool dry_run; /* only check that inputs and outputs can be opened, and choose a backend and
+                   * strips; compute and write nothing. For gf_run on files only; else GF_USAGE */
     /* Convert sRGB samples to linear light, f32, for a filter that produces an image, and back when
      * it is written. f32 images are linear already, and stay so. GF_FAILED if the metadata says
      * that the image is not sRGB. GF_USAGE for a filter that measures. */

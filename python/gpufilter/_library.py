@@ -130,8 +130,8 @@ class gf_report(Structure):
         ("backend", c_char * 16), ("device", c_char * 192), ("reason", c_char * 192),
         ("device_failed", c_bool), ("verified", c_bool), ("in_", gf_format),
         ("pixels", c_uint64), ("in_bytes", c_uint64), ("pages", c_uint32),
-        ("rows_per_strip", c_uint64), ("strips", c_uint64), ("busy", gf_busy * 5),
-        ("processes", c_uint32),
+        ("rows_per_strip", c_uint64), ("strips", c_uint64), ("strip_bytes", c_uint64),
+        ("busy", gf_busy * 5), ("processes", c_uint32),
         ("start_seconds", c_double), ("total_seconds", c_double), ("remarks", gf_remarks),
     ]
 

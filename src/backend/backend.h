@@ -60,6 +60,7 @@ typedef struct gf_cut {
     uint32_t slots;
     const gf_rows *in; /* images of all inputs in memory, in order; NULL: they are in rings */
     gf_rows out;       /* image of the last edge in memory; data NULL: it is in a ring */
+    uint64_t bytes;    /* of the strips in memory at once, set by gf_choose_geometry */
     gf_edge_cut edge[GF_MAX_EDGES];
 } gf_cut;
 

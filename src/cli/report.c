@@ -535,7 +535,6 @@ static void report_step(FILE *file, const gf_cli_run *run, uint32_t i, const gf_
 }
 
 gf_status gf_cli_report_plan(const gf_cli_run *run, gf_error *error) {
-    const gf_cli_options *options = &run->work->line->options;
     const gf_report *report = &run->outcome->report;
     gf_step_info steps[GF_CLI_MAX_STEPS];
     char format[64];
@@ -558,10 +557,10 @@ gf_status gf_cli_report_plan(const gf_cli_run *run, gf_error *error) {
             gf_cli_print_bytes(stdout, step->result_bytes, " for its result");
         putchar('\n');
     }
-    printf("  backend: %s%s%s%s", options->engine.backend, report->reason[0] ? ", " : "",
-           report->reason[0] ? report->backend : "", report->reason[0] ? ": " : "");
-    printf("%s", report->reason);
-    gf_cli_print_bytes(stdout, options->engine.max_memory, " of memory at most\n");
+    printf("  backend: %s (%s)%s%s\n", report->backend, report->device,
+           report->reason[0] ? ", " : "", report->reason);
+    printf("  strips: %" PRIu64 " of %" PRIu64 " rows", report->strips, report->rows_per_strip);
+    gf_cli_print_bytes(stdout, report->strip_bytes, " in memory\n");
     gf_cli_free_steps(steps);
     return GF_OK;
 }

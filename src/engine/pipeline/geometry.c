@@ -35,9 +35,9 @@ static gf_u128 geometry_slot_bytes(const gf_cut *cut, uint32_t pieces) {
     return bytes;
 }
 
-/* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
-static bool geometry_fits(const gf_cut *cut, uint32_t pieces, gf_u128 extra, uint64_t budget) {
-    gf_u128 bytes = geometry_slot_bytes(cut, pieces) * cut->slots + extra;
+/* Return the bytes of strips with up to `pieces` payloads. */
+static gf_u128 geometry_bytes(const gf_cut *cut, uint32_t pieces) {
+    gf_u128 bytes = geometry_slot_bytes(cut, pieces) * cut->slots;
     for (uint32_t e = 0; e <= cut->nodes->count; e++) {
         bytes += (gf_u128)cut->edge[e].ring_rows * cut->edge[e].stride;
         if (e && gf_node_has_second(&cut->nodes->node[e - 1]) && !cut->in) {
@@ -45,7 +45,7 @@ static bool geometry_fits(const gf_cut *cut, uint32_t pieces, gf_u128 extra, uin
             bytes += (gf_u128)cut->slots * from->max_rows * from->stride;
         }
     }
-    return bytes <= budget;
+    return bytes;
 }
 
 /* Return the most rows that strips of an edge share. */
@@ -96,7 +96,7 @@ static void geometry_raise_for_halo(gf_cut *cut, const gf_strip_request *request
         if (rows >= times * halo)
             return;
         gf_cut_set(cut, times * halo, cut->slots);
-        if (times == 1 || geometry_fits(cut, request->pieces, 0, request->max))
+        if (times == 1 || geometry_bytes(cut, request->pieces) <= request->max)
             return;
         gf_cut_set(cut, rows, cut->slots);
     }
@@ -132,7 +132,7 @@ static void geometry_fit_to_source(gf_cut *cut, gf_strip_request *request,
         return;
     }
     gf_cut_set(cut, together, cut->slots > 1 ? stream->groups + 1 : 1); /* one is computed */
-    if (geometry_fits(cut, request->pieces, 0, request->max))
+    if (geometry_bytes(cut, request->pieces) <= request->max)
         request->slots = cut->slots;
     else
         gf_cut_set(cut, rows, cut->slots);
@@ -173,8 +173,11 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *er
         gf_cut_set(cut, cut->height, (uint32_t)gf_min(slots, cut->strips));
         const gf_u128 golden =
             geometry_golden_bytes(cut, request.golden_parts + job->consumer->golden_parts);
-        if (geometry_fits(cut, request.pieces, golden + extra, job->max_memory))
+        const gf_u128 bytes = geometry_bytes(cut, request.pieces) + golden + extra;
+        if (bytes <= job->max_memory) {
+            cut->bytes = (uint64_t)bytes;
             return GF_OK;
+        }
         if (cut->slots > 2)
             slots = cut->slots - 1;
         else if (!request.whole_image && !job->rows_per_strip && cut->height > 1)

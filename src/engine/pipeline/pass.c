@@ -114,6 +114,18 @@ static void pass_set_memory(gf_pass *pass) {
         job->out.data = NULL;
 }
 
+/* Choose strips, and report them. */
+static gf_status pass_report_strips(gf_pass *pass, gf_error *error) {
+    gf_cut cut;
+    pass->job.consumer = pass->consumer;
+    pass_report_backend(pass);
+    const gf_status status = gf_choose_geometry(&pass->job, &cut, error);
+    pass->report->rows_per_strip = cut.height;
+    pass->report->strips = cut.strips;
+    pass->report->strip_bytes = cut.bytes;
+    return status;
+}
+
 /* Choose a backend, and run the pass on it. */
 static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
@@ -159,6 +171,8 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
         memcpy(report->reason, reason, sizeof reason);
     report->strips = 0;
     report->device_failed = report->device_failed || engine->cuda_error.status;
+    if (pass->dry_run)
+        return pass_report_strips(pass, error);
     status = pass_compute(pass, error);
     report->verified = engine->options.verify && !status;
     report->start_seconds += engine->start_seconds;

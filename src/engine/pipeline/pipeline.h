@@ -181,6 +181,7 @@ typedef struct gf_pass {
     double encode;           /* estimated nanoseconds to write the outputs, per input sample */
     uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
     gf_report *report;       /* statistics of the image: formats, backend, strips and times */
+    bool dry_run;            /* only choose backend and strips, and report them */
     bool begun;              /* output: rows were read or computed */
     gf_verifier verifier;    /* set by gf_pass_run if verification is enabled */
 } gf_pass;

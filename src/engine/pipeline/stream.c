@@ -303,6 +303,7 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *
     const gf_cut *cut = &stream.cut;
     const uint64_t strips_before = report->strips;
     report->rows_per_strip = cut->height;
+    report->strip_bytes = cut->bytes;
     report->strips += cut->strips;
     /* A single strip has nothing to overlap with: the reader thread would only cost its start. */
     const bool unthreaded = job->unthreaded || cut->strips == 1;

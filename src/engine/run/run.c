@@ -377,6 +377,7 @@ static gf_status task_stream(gf_task *task, gf_error *error) {
     gf_delivery delivery = gf_task_delivery(task);
     gf_pass pass = gf_task_pass(task, &delivery);
     task_set_encoding(task, &pass);
+    pass.dry_run = task->chain->options.dry_run;
     status = gf_pass_run(&pass, &failure);
     if (status == GF_FAILED && !pass.begun && task_shrink_sinks(task, &failure)) {
         pass.memory = task->memory;
@@ -708,10 +709,12 @@ gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, 
         status = gf_task_open_outputs(&task, error);
     while (!status && task.more_pages && !dry)
         status = run_page(&task, &pages, error);
-    if (!status && !dry)
+    if (!status && !dry) {
         status = run_complete(&task, &pages, error);
-    else if (!status)
+    } else if (!status) {
         gf_made_report_graph(made, chain, task.graph);
+        status = task_stream(&task, error);
+    }
     gf_task_end(&task);
     free(pages.written);
     return status;
