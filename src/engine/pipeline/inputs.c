@@ -63,29 +63,20 @@ static gf_status inputs_open_source(gf_inputs *inputs, uint32_t i, gf_error *err
     return gf_source_open(inputs->paths[i], &inputs->limits, &inputs->sources[i], error);
 }
 
-gf_status gf_inputs_check_second(const gf_inputs *inputs, const gf_format *const *formats,
+gf_status gf_inputs_check_second(const gf_inputs *inputs, uint32_t i, const gf_format *format,
                                  gf_error *error) {
+    const gf_format *own = &inputs->sources[i]->format;
+    gf_format wanted = *format;
     char is[96], should[96];
-    for (uint32_t i = 1; i < inputs->count; i++) {
-        const gf_format *format = &inputs->sources[i]->format;
-        gf_format wanted = *formats[i];
-        wanted.alpha = format->alpha; /* either image declares alpha */
-        if (gf_format_equal(&wanted, format))
-            continue;
-        gf_format_text(format, is, sizeof is);
-        gf_format_text(inputs->pair ? &inputs->sources[0]->format : formats[i], should,
-                       sizeof should);
-        if (inputs->pair)
-            return gf_fail(
-                error, GF_FAILED,
-                "%s: is %s, but %s is %s; both must have the same size, channels and type",
-                inputs->paths[i], is, inputs->paths[0], should);
-        return gf_fail(error, GF_FAILED,
-                       "%s: is %s, but the image of the step that reads it is %s; both must have "
-                       "the same size, channels and type",
-                       inputs->paths[i], is, should);
-    }
-    return GF_OK;
+    wanted.alpha = own->alpha; /* either image declares alpha */
+    if (gf_format_equal(&wanted, own))
+        return GF_OK;
+    gf_format_text(own, is, sizeof is);
+    gf_format_text(inputs->pair ? &inputs->sources[0]->format : format, should, sizeof should);
+    return gf_fail(error, GF_FAILED,
+                   "%s: is %s, but %s is %s; both must have the same size, channels and type",
+                   inputs->paths[i], is,
+                   inputs->pair ? inputs->paths[0] : "the image of the step that reads it", should);
 }
 
 /* Open the files of inputs->paths that are being read. */

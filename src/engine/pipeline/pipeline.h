@@ -69,8 +69,8 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
  * images. Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *const *formats,
                                 uint64_t times, const gf_pixels *const *in, gf_error *error);
-/* Check the second inputs: image i must have the size, channels and type of formats[i]. */
-gf_status gf_inputs_check_second(const gf_inputs *inputs, const gf_format *const *formats,
+/* Check that image i has a size, channels and type. */
+gf_status gf_inputs_check_second(const gf_inputs *inputs, uint32_t i, const gf_format *format,
                                  gf_error *error);
 /* Set the first row to read. Requires source->ops->seek of all sources. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);

@@ -120,7 +120,7 @@ static gf_nodata_use task_nodata(const gf_chain *chain, const gf_filter **confli
 static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_error *error) {
     const gf_chain *chain = task->chain;
     const gf_filter *conflict;
-    const gf_format *formats[GF_MAX_INPUTS];
+    const gf_format *formats[GF_MAX_INPUTS] = {NULL};
     task->inputs = (gf_inputs){.pair = chain->filters == 1 && chain->inputs == 2,
                                .nodata = task_nodata(chain, &conflict)};
     gf_status status =
@@ -135,7 +135,15 @@ static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_err
     if (status)
         return status;
     gf_graph_inputs(task->graph, formats);
-    return gf_inputs_check_second(&task->inputs, formats, error);
+    for (uint32_t step = 0, i = 1; i < chain->inputs && !status; step++) {
+        const gf_filter *filter = chain->step[step].filter;
+        if (filter && filter->info.inputs == 2) {
+            status = gf_chain_fail_step(
+                chain, step, gf_inputs_check_second(&task->inputs, i, formats[i], error), error);
+            i++;
+        }
+    }
+    return status;
 }
 
 /* Return the number of passes over the image: one for each edge that is measured first, and one. */
