@@ -327,7 +327,7 @@ static gf_status cpu_golden_part(const gf_plan *plan, const gf_strip *strip, uin
 gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts,
                           void *scratch, gf_isa isa, gf_error *error) {
     const gf_filter *filter = plan->filter;
-    if (!filter->cpu.run[isa])
+    if (plan->golden_only)
         return cpu_golden_part(plan, strip, part, parts, error);
     filter->cpu.run[isa](plan, strip, part, parts, scratch);
     return GF_OK;

@@ -37,8 +37,11 @@ typedef struct gf_range {
 struct gf_plan {
     const gf_filter *filter;
     gf_format in;
-    gf_format out;   /* format of the output image; width 0: none */
-    uint32_t inputs; /* number of input images, of one format */
+    gf_format out;    /* format of the output image; width 0: none */
+    uint32_t inputs;  /* number of input images, of one format */
+    uint32_t stage;   /* below gf_filter_stages(filter): the image of each one is the input of the
+                       * next */
+    gf_format source; /* input of the first stage */
     /* Row map. Output row y reads input rows y - before to y + after, clipped at the edges, or, for
      * a plan with an image of another height, rows[y]. Neither bound decreases from row to row,
      * each range has rows, and together they have all rows of the input: a source decodes them
@@ -55,7 +58,7 @@ struct gf_plan {
      * pixels, so ranges of columns may be measured as separate images. */
     bool ordered;
     bool has_payload;
-    bool golden_only; /* there is no CPU function: the cpu backend runs golden */
+    bool golden_only; /* the filter has no CPU function for it: the cpu backend runs golden */
     /* Numbers that each backend passes in its own memory, as gf_strip.constants: taps, tables,
      * means. In the plan or in `owned`; NULL: none. */
     void *constants;
@@ -198,9 +201,10 @@ typedef struct gf_measure {
 struct gf_filter {
     gf_filter_info info;
     size_t plan_bytes;
-    /* Fill in a plan of plan_bytes. plan->filter, in and inputs are already set. plan->out equals
-     * plan->in for a filter that produces an image, and is empty for one that measures. Return
-     * GF_USAGE for conflicting settings. */
+    uint32_t stages; /* plans that compute the image one after the other; 0: one */
+    /* Fill in a plan of plan_bytes. plan->filter, in, inputs, stage and source are already set.
+     * plan->out equals plan->in for a filter that produces an image, and is empty for one that
+     * measures. Return GF_USAGE for conflicting settings. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
     /* Set the parameters without a default to the values derived in the plan. NULL: none is set. */
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
@@ -274,9 +278,17 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
 
 /* ---- plans (plan.c) -------------------------------------------------------------------------- */
 
-/* Create the plan for images of this format and validate it. settings: of this filter. */
+static inline uint32_t gf_filter_stages(const gf_filter *filter) {
+    return filter->stages ? filter->stages : 1;
+}
+
+/* Create the plan of the first stage for images of this format and validate it. settings: of this
+ * filter. */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error);
+/* Create the plan of the next stage, which reads the image of `before`. */
+gf_status gf_plan_next(const gf_plan *before, const gf_settings *settings, gf_plan **plan,
+                       gf_error *error);
 /* Free a plan with all that it owns; NULL is allowed. */
 void gf_plan_free(gf_plan *plan);
 

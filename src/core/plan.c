@@ -25,8 +25,9 @@ static bool plan_map_is_valid(const gf_plan *plan) {
     return plan->out.width && plan->rows[rows - 1].end == plan->in.height;
 }
 
-gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
-                      gf_plan **out, gf_error *error) {
+static gf_status plan_create(const gf_filter *filter, const gf_settings *settings,
+                             const gf_format *format, const gf_plan *before, gf_plan **out,
+                             gf_error *error) {
     assert(gf_settings_fit(settings, filter->info.params));
     gf_plan *plan = calloc(1, filter->plan_bytes);
     if (!plan)
@@ -34,6 +35,8 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     plan->filter = filter;
     plan->in = *format;
     plan->inputs = filter->info.inputs;
+    plan->stage = before ? before->stage + 1 : 0;
+    plan->source = before ? before->source : *format;
     plan->golden_only = !filter->cpu.run[GF_ISA_PORTABLE];
     if (filter->info.makes_image)
         plan->out = *format;
@@ -45,6 +48,16 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     assert(plan_map_is_valid(plan));
     *out = plan;
     return GF_OK;
+}
+
+gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
+                      gf_plan **plan, gf_error *error) {
+    return plan_create(filter, settings, format, NULL, plan, error);
+}
+
+gf_status gf_plan_next(const gf_plan *before, const gf_settings *settings, gf_plan **plan,
+                       gf_error *error) {
+    return plan_create(before->filter, settings, &before->out, before, plan, error);
 }
 
 void gf_plan_free(gf_plan *plan) {

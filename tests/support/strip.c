@@ -115,7 +115,14 @@ bool test_strip_new(test_strip *strip, const gf_filter *filter, const char *text
         test_strip_free(strip);
         return false;
     }
+    const uint32_t stages = gf_filter_stages(filter);
+    for (uint64_t stage = stages > 1 ? test_below(&random, stages) : 0; stage > 0; stage--) {
+        gf_plan *first = strip->plan;
+        assert_ok(gf_plan_next(first, strip->settings, &strip->plan, &why));
+        gf_plan_free(first);
+    }
     gf_plan *plan = strip->plan;
+    format = plan->in;
     const size_t sample = gf_type_bytes(
         plan->out.width && plan->out.type > format.type ? plan->out.type : format.type);
     const size_t padding = (4 + (size_t)test_below(&random, 60)) / sample * sample;

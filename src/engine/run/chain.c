@@ -222,19 +222,24 @@ typedef struct graph_image {
     bool premultiplied; /* f32 colours are multiplied by alpha, which is data */
 } graph_image;
 
-/* Add the node of a filter that reads an edge. */
+/* Add the nodes of a filter that reads an edge, one per stage. */
 static gf_status graph_add(gf_graph *graph, uint32_t step, const gf_filter *filter,
                            const gf_settings *settings, const graph_image *image, gf_error *error) {
-    const uint32_t i = graph->nodes.count;
-    if (i == GF_MAX_NODES)
-        return gf_fail(error, GF_USAGE, "%s: too many steps and conversions; run two jobs",
-                       filter->info.name);
-    const gf_status status = gf_plan_new(filter, settings, &image->format, &graph->plan[i], error);
-    if (status)
-        return status;
-    graph->node[i] = (gf_node){.plan = graph->plan[i], .from = image->edge};
-    graph->step[i] = step;
-    graph->nodes.count++;
+    uint32_t stage = 0;
+    do {
+        const uint32_t i = graph->nodes.count;
+        if (i == GF_MAX_NODES)
+            return gf_fail(error, GF_USAGE, "%s: too many steps and conversions; run two jobs",
+                           filter->info.name);
+        const gf_status status =
+            stage ? gf_plan_next(graph->plan[i - 1], settings, &graph->plan[i], error)
+                  : gf_plan_new(filter, settings, &image->format, &graph->plan[i], error);
+        if (status)
+            return status;
+        graph->node[i] = (gf_node){.plan = graph->plan[i], .from = stage ? i : image->edge};
+        graph->step[i] = step;
+        graph->nodes.count++;
+    } while (++stage < gf_filter_stages(filter));
     return GF_OK;
 }
 

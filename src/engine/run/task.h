@@ -64,7 +64,7 @@ typedef struct gf_graph {
     gf_plan *plan[GF_MAX_NODES];    /* those of the nodes */
     uint32_t step[GF_MAX_NODES];    /* that the node belongs to */
     bool counts[GF_MAX_NODES];      /* conversions whose clipped samples are reported */
-    uint32_t node_of[GF_MAX_STEPS]; /* node of the filter of each step */
+    uint32_t node_of[GF_MAX_STEPS]; /* last node of the filter of each step */
     gf_format in[GF_MAX_STEPS], out[GF_MAX_STEPS]; /* of each step; out.width 0: no image */
     gf_writer writer[GF_MAX_STEPS];
     uint32_t writers;
