@@ -74,6 +74,10 @@ size_t gf_cut_ring_bytes(const gf_cut *cut, size_t at[GF_MAX_NODES]);
 uint64_t gf_edge_rows(const gf_nodes *nodes, uint32_t edge);
 /* Return the least position at which the rows of an edge before `end` are due. */
 uint64_t gf_cut_position(const gf_nodes *nodes, uint32_t edge, uint64_t end);
+/* Return a range of rows of an edge without those that are due together with rows before it, and
+ * with those that are due together with its last one: an enlarged image has several rows for one
+ * position. */
+gf_range gf_cut_together(const gf_nodes *nodes, uint32_t edge, gf_range rows);
 /* Return the new rows of strip k of an edge; may be empty. */
 gf_range gf_cut_rows(const gf_cut *cut, uint32_t edge, uint64_t k);
 /* Return the rows of an edge that strip k has: the new ones, and those before that nodes need. */

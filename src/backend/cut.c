@@ -26,6 +26,12 @@ uint64_t gf_cut_position(const gf_nodes *nodes, uint32_t edge, uint64_t end) {
                 : end;
 }
 
+gf_range gf_cut_together(const gf_nodes *nodes, uint32_t edge, gf_range rows) {
+    const uint64_t all = gf_edge_rows(nodes, edge);
+    return (gf_range){gf_min(cut_ready(nodes, edge, gf_cut_position(nodes, edge, rows.first)), all),
+                      gf_min(cut_ready(nodes, edge, gf_cut_position(nodes, edge, rows.end)), all)};
+}
+
 /* Return the first row of an edge that strips before strip k do not have. */
 static uint64_t cut_at(const gf_cut *cut, uint32_t edge, uint64_t k) {
     const gf_edge_cut *of = &cut->edge[edge];

@@ -316,7 +316,7 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_job *job, gf_format
     return status;
 }
 
-static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_partial *partial,
+static gf_status partial_stream(gf_task *task, gf_range rows, gf_partial *partial,
                                 gf_error *error) {
     static const gf_measure measure = {
         .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
@@ -330,9 +330,11 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
         delivery.node[node] = (gf_delivered){.measure = &measure, .data = partial};
     gf_pass pass = gf_task_pass(task, &delivery);
     const gf_plan *plan = task->graph->plan[node];
-    const gf_range needs = gf_map_needs(plan, (gf_range){range->first, range->end});
-    pass.job.source = (gf_range){gf_cut_position(nodes, edge, range->first),
-                                 gf_cut_position(nodes, edge, range->end)};
+    gf_range needs = rows;
+    for (uint32_t i = edge; i-- > 0;) /* each node reads the one before */
+        needs = gf_map_needs(nodes->node[i].plan, needs);
+    pass.job.source = (gf_range){gf_cut_position(nodes, edge, rows.first),
+                                 gf_cut_position(nodes, edge, rows.end)};
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
     task->watch.first = needs.first;
@@ -372,13 +374,16 @@ gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range 
         partial->head.end = range->end;
         partial->head.files = partial_digest_files(&task.inputs);
     }
-    const bool has_rows = !status && range->end > range->first;
+    gf_range rows = {range->first, range->end};
+    if (!status)
+        rows = gf_cut_together(&task.graph->nodes, task.graph->node_of[chain.first] + 1, rows);
+    const bool has_rows = !status && rows.end > rows.first;
     if (has_rows && range->file && task.graph->writers)
         status = gf_sink_open_part(chain.step[task.graph->writer[0].step].out_path, range->file,
-                                   &task.graph->writer[0].stored, range->first, &chain.options,
+                                   &task.graph->writer[0].stored, rows.first, &chain.options,
                                    task.threads, &task.writer[0].sink, error);
     if (!status && has_rows)
-        status = partial_stream(&task, range, partial, error);
+        status = partial_stream(&task, rows, partial, error);
     gf_task_end(&task);
     if (outcome)
         gf_made_return(&made, &chain, outcome);

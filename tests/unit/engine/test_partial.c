@@ -104,7 +104,7 @@ static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_opt
     gf_step steps[2];
     const gf_job job = job_of(whole, whole->filter, whole->settings, &options, steps);
     AUTO(engine) gf_engine *engine;
-    gf_format format;
+    gf_format format, drawn;
     gf_rows_file *file = NULL;
     gf_partial *measured = NULL, *all = NULL;
     gf_result *results[2] = {NULL};
@@ -121,8 +121,10 @@ static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_opt
         status =
             run_ranges(&measure, NULL, NULL, format.height, ranges, engines, &measured, report);
     }
+    assert_ok(test_filter_output(whole->filter, whole->settings, &format, &drawn));
+    const uint64_t rows = drawn.width ? drawn.height : format.height;
     if (!status)
-        status = run_ranges(&job, measured, file, format.height, ranges, engines, &all, report);
+        status = run_ranges(&job, measured, file, rows, ranges, engines, &all, report);
     if (!status) {
         gf_outcome outcome = {.report = *report, .results = results};
         status = gf_finish_rows(engine, &job, all, file, &outcome, &why);
