@@ -516,6 +516,13 @@ typedef enum gf_alpha {
     GF_ALPHA_NONE  /* none: all channels are data */
 } gf_alpha;
 
+/* Whether colours are weighed by alpha: see gf_file_options. */
+typedef enum gf_premultiply {
+    GF_PREMULTIPLY_AUTO, /* by resize; other filters copy alpha */
+    GF_PREMULTIPLY_ON,
+    GF_PREMULTIPLY_OFF
+} gf_premultiply;
+
 /* How an image is written. All zero selects the defaults. */
 typedef struct gf_write_options {
     const char *format;           /* "png", "pam", ...; NULL: from the extension */
@@ -573,10 +580,10 @@ typedef struct gf_file_options {
     void *progress_context;
     gf_alpha alpha; /* of the inputs */
     /* Weigh colours by alpha: multiply them by it, filter all channels in f32, alpha included, and
-     * divide them by the filtered alpha. Otherwise filters copy alpha, and the colours of
-     * transparent pixels spread to their neighbours. GF_USAGE for a filter that does not mix
-     * pixels. Without effect for images without alpha. */
-    bool premultiply;
+     * divide them by the filtered alpha. Otherwise filters copy alpha, or, if they change the size
+     * of the image, treat it as a colour, and the colours of transparent pixels spread to their
+     * neighbours. GF_USAGE if no filter mixes pixels. Without effect for images without alpha. */
+    gf_premultiply premultiply;
     bool strict; /* fail for damage that is otherwise read and reported (gf_remarks) */
     /* Treat samples with the nodata value of a GDAL TIFF as others. By default, hist, axis-sum and
      * dot leave them out. */

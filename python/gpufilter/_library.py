@@ -111,7 +111,7 @@ class gf_file_options(Structure):
         ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
         ("page", c_uint32), ("autorotate", c_bool), ("crop", POINTER(gf_crop)), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
-        ("alpha", c_int), ("premultiply", c_bool), ("strict", c_bool),
+        ("alpha", c_int), ("premultiply", c_int), ("strict", c_bool),
         ("keep_nodata", c_bool), ("as_", c_int), ("channels", c_char_p),
     ]
 

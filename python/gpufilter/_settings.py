@@ -195,7 +195,9 @@ OPTIONS = [
            DEPTHS.index, "'8', '16' or 'f32'",
            "sample type of the image: bits of integers, or f32; default: unchanged; a filter that "
            "produces an image also computes in a type larger than that of its input"),
-    _flag("premultiply", Use.MAKE, "weigh colours by alpha, which is filtered, too"),
+    Option("premultiply", Use.MAKE, "Optional[bool]", None,
+           [None, True, False].index, "True or False",  # in the order of gf_premultiply
+           "weigh colours by alpha, which is filtered, too; default: only resize does"),
     _flag("linear", Use.MAKE, "filter sRGB images in linear light; f32 images are linear already"),
     _flag("force", Use.WRITE | Use.FILTER, "replace existing outputs"),
     Option("format", Use.WRITE, "Optional[str]", None,

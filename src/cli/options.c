@@ -28,7 +28,7 @@ typedef enum gf_feature {
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 static const char *const sample_types[] = {"input", "u16", "f32", NULL};
 static const char *const nodata_names[] = {"file", "none", NULL};
-static const char *const switches[] = {"off", "on", NULL};
+static const char *const premultiplies[] = {"auto", "on", "off", NULL}; /* by gf_premultiply */
 /* In the order of gf_alpha. */
 static const char *const alphas[] = {"file", "last", "none", NULL};
 /* In the order of gf_sync. */
@@ -105,8 +105,8 @@ static const struct gf_common {
     CHOICE(
         MAKES, premultiply, "premultiply", 0, "HOW",
         "weigh colours by alpha, which is filtered, too; off: filters copy alpha, and colours of "
-        "transparent pixels spread",
-        "off", switches),
+        "transparent pixels spread; auto: on for resize, off for other filters",
+        "auto", premultiplies),
     FLAG(OUTPUT | FEATURE_BRIEF, files.force, "force", 'f',
          "overwrite existing outputs; write images to a terminal"),
     FLAG(OUTPUT, files.dry_run, "dry-run", 0,
@@ -310,7 +310,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     gf_write_set(common, &options->files.write);
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
     options->files.keep_nodata = gf_settings_choice(common, "nodata") == 1;
-    options->files.premultiply = gf_settings_choice(common, "premultiply") == 1;
+    options->files.premultiply = (gf_premultiply)gf_settings_choice(common, "premultiply");
     static const gf_depth as[] = {GF_DEPTH_INPUT, GF_DEPTH_16, GF_DEPTH_F32};
     options->files.as = as[gf_settings_choice(common, "as")];
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");

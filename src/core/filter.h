@@ -210,6 +210,7 @@ struct gf_filter {
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
     /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
     bool mixes_pixels;
+    bool premultiplies; /* GF_PREMULTIPLY_AUTO weighs colours by alpha for this filter */
     gf_nodata_use nodata;
     /* Complete the plan, usually its constants, from the data of the measure of
      * plan->measure_first. Pointers must not change. NULL: no plan of the filter has it. */

@@ -186,7 +186,7 @@ static gf_status chain_check_options(const gf_chain *chain, gf_error *error) {
                        "not measured; choose one with --page N");
     if (options->linear && !chain->makes_image)
         return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image", name);
-    if (options->premultiply && !chain->mixes_pixels)
+    if (options->premultiply == GF_PREMULTIPLY_ON && !chain->mixes_pixels)
         return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
                        name);
     return gf_check_options(NULL, options, error);
@@ -339,7 +339,12 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
     }
     if (step->filter->plan == gf_filter_convert()->plan) /* tests have copies of the filter */
         return graph_add_conversion(step, i, image, graph, error);
-    if ((status = graph_add(graph, i, step->filter, step->settings, image, error)))
+    const bool weighs = step->filter->premultiplies && gf_has_alpha(&image->format) &&
+                        chain->options.premultiply == GF_PREMULTIPLY_AUTO;
+    const gf_type type = image->format.type;
+    if (weighs)
+        status = graph_convert(graph, i, image, GF_F32, image->linear, true, error);
+    if (status || (status = graph_add(graph, i, step->filter, step->settings, image, error)))
         return status;
     const uint32_t node = graph->nodes.count - 1;
     graph_image made = *image;
@@ -348,6 +353,9 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
     graph->node_of[i] = node;
     if (step->filter->info.makes_image) {
         *image = made;
+        if (weighs)
+            status = graph_convert(graph, i, image, type, image->linear, false, error);
+        graph->out[i] = image->format;
     } else if (made.format.width) {
         made.linear = made.premultiplied = false;
         made.type = made.format.type;
@@ -361,7 +369,8 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
 static gf_status graph_convert_input(const gf_chain *chain, graph_image *image, gf_graph *graph,
                                      gf_error *error) {
     const gf_file_options *options = &chain->options;
-    const bool premultiplied = options->premultiply && gf_has_alpha(&image->format);
+    const bool premultiplied =
+        options->premultiply == GF_PREMULTIPLY_ON && gf_has_alpha(&image->format);
     const bool linear = options->linear && image->format.type != GF_F32;
     const gf_type wanted = gf_depth_type(chain->makes_image ? options->write.depth : GF_DEPTH_INPUT,
                                          image->format.type);

@@ -261,7 +261,8 @@ static gf_status partial_check(const gf_task *task, const gf_rows_range *range, 
     }
     if (task->chain->filters > 1 || task->chain->steps > 2) {
         why = "ranges of rows are those of a job of one filter; run the image as a whole";
-    } else if (task->graph->linear || (options->premultiply && gf_has_alpha(&inputs->format))) {
+    } else if (task->graph->linear ||
+               (options->premultiply == GF_PREMULTIPLY_ON && gf_has_alpha(&inputs->format))) {
         why = "ranges of rows do not support --linear and --premultiply; run the image as a whole";
     } else if (first && plan->in.type != inputs->format.type) {
         subject = first->filter->info.name;

@@ -130,9 +130,13 @@ static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_err
                          "%s: has a nodata value, which %s leaves out, and other steps do not; use "
                          "--nodata none, or run 'gpufilter %s' alone",
                          task->inputs.name, conflict->info.name, conflict->info.name);
-    if (!status)
-        status = gf_graph_new(chain, &task->inputs.format, &task->graph, error);
     if (status)
+        return status;
+    gf_chain weighed = *chain; /* TIFFs may have samples that are premultiplied already */
+    if (task->inputs.sources[0]->metadata.associated_alpha &&
+        weighed.options.premultiply == GF_PREMULTIPLY_AUTO)
+        weighed.options.premultiply = GF_PREMULTIPLY_OFF;
+    if ((status = gf_graph_new(&weighed, &task->inputs.format, &task->graph, error)))
         return status;
     gf_graph_inputs(task->graph, formats);
     for (uint32_t step = 0, i = 1; i < chain->inputs && !status; step++) {
@@ -188,7 +192,7 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata = makes || !task->inputs.pair;
     task->stripped.associated_alpha = source->metadata.associated_alpha && !task->inputs.pair;
-    if (chain->options.premultiply && gf_has_alpha(&task->inputs.format) &&
+    if (chain->options.premultiply == GF_PREMULTIPLY_ON && gf_has_alpha(&task->inputs.format) &&
         source->metadata.associated_alpha)
         return gf_fail(error, GF_FAILED,
                        "%s: --premultiply: its samples are premultiplied already; --alpha none "

@@ -60,7 +60,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --strip
 > --depth DEPTH input
 > --linear
-> --premultiply HOW off
+> --premultiply HOW auto
 > --force -f
 > --dry-run
 > --sync WHEN auto

@@ -374,13 +374,13 @@ TEST(weighs_colours_by_alpha) {
     for (size_t k = 0; k < 3; k++) {
         AUTO(free) float *want = premultiplied(cases[k], &format, pixels);
         for (int b = 0; b < 2; b++) {
-            const gf_file_options on = {.premultiply = true, .write.depth = GF_DEPTH_F32};
+            const gf_file_options on = {.premultiply = GF_PREMULTIPLY_ON, .write.depth = GF_DEPTH_F32};
             AUTO(free) float *real = filter_file(backends[b], cases[k], "out.tif", on, &got);
             assert_true(gf_has_alpha(&got) && got.type == GF_F32);
             assert_memory_equal(real, want, sizeof pixels * sizeof *real);
             AUTO(free)
             uint8_t *codes = filter_file(backends[b], cases[k], "out.png",
-                                         (gf_file_options){.premultiply = true}, &got);
+                                         (gf_file_options){.premultiply = GF_PREMULTIPLY_ON}, &got);
             assert_true(gf_has_alpha(&got) && got.type == GF_U8);
             for (size_t i = 0; i < sizeof pixels; i++) {
                 const double v = want[i] > 0 ? want[i] < 1 ? (double)want[i] : 1 : 0;
@@ -403,7 +403,7 @@ TEST(transparent_colours_do_not_spread) {
     for (int on = 0; on < 2; on++) {
         AUTO(free)
         uint8_t *out = filter_file("cpu", "keep-brightness", "out.png",
-                                   (gf_file_options){.premultiply = on != 0}, &got);
+                                   (gf_file_options){.premultiply = (gf_premultiply)on}, &got);
         assert_int_equal(out[4 * 20] == 0, on);
         assert_int_equal(out[4 * 20 + 1] == 200, on);
         assert_int_equal(out[4 * 20 + 3] == 255, !on);
@@ -412,7 +412,7 @@ TEST(transparent_colours_do_not_spread) {
 
 /* Normalizing does not mix pixels, and associated alpha is premultiplied already. */
 TEST(refuses_to_premultiply) {
-    const gf_file_options on = {.premultiply = true, .force = true};
+    const gf_file_options on = {.premultiply = GF_PREMULTIPLY_ON, .force = true};
     const char *const paths[1] = {in_directory("in.png")};
     const gf_filter *filter = gf_filter_find("normalize");
     AUTO(engine) gf_engine *engine = open_engine(0);
