@@ -242,7 +242,7 @@ class Writer:
                     returns, name.upper(), ", ".join(self.inputs + [""]).rstrip(" ")),
                 "    return made"]
         words = ['"%s"' % w for w in [self.filter.name] + [p.keyword for p in params]]
-        spec = "\n\n_%s = Spec(%s)\n" % (name.upper(), ", ".join(words))
+        spec = "\n\n%s\n" % wrap("_%s = Spec(%s)" % (name.upper(), ", ".join(words)), "", "    ")
         return spec + function(name, signature, returns, summary, sections, body)
 
     def write_file(self):

@@ -104,8 +104,8 @@ static const char *foreign_advice(const gf_cli_line *line, const char *name, siz
          "'gpufilter smooth --stages enhance --gain G IN OUT' multiplies samples by G"},
         {"|convert|copy|", NULL,
          "'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format"},
-        {"|resize|scale|thumbnail|bilateral|canny|gray|grey|grayscale|"
-         "greyscale|threshold|invert|negate|contrast|gamma|",
+        {"|resize|scale|thumbnail|", NULL, "'gpufilter resize' changes the size of an image"},
+        {"|bilateral|canny|gray|grey|grayscale|greyscale|threshold|invert|negate|contrast|gamma|",
          "", "gpufilter has no such operation"},
     };
     char word[24];

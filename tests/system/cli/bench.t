@@ -23,6 +23,8 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > erode cpu, # thread # # - # -
 > dilate golden # # - # -
 > dilate cpu, # thread # # - # -
+> resize golden # # - # -
+> resize cpu, # thread # # - # -
 > normalize golden # # - # -
 > normalize cpu, # thread # # - # -
 > axis-sum golden # # - # -

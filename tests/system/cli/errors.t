@@ -222,7 +222,7 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 1 gpufilter: -y: unknown option of info; see 'gpufilter info --help'
 > 2 gpufilter: -y: unknown option of smooth; use --force to overwrite outputs
 # Words of other programs name what exists here. A word that resembles an unrelated name suggests nothing.
-$ for word in psnr mse ssim stats identify diff crop rotate blur unsharp sobel emboss edge convert resize thumbnail bilateral despeckle opening grayscale threshold smbl; do gpufilter $word a.png b.png; gpufilter smooth --$word a.png b.png; done
+$ for word in psnr mse ssim stats identify diff crop rotate blur unsharp sobel emboss edge convert thumbnail bilateral despeckle opening grayscale threshold smbl; do gpufilter $word a.png b.png; gpufilter smooth --$word a.png b.png; done
 ! gpufilter: psnr: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: --psnr: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: mse: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
@@ -251,10 +251,8 @@ $ for word in psnr mse ssim stats identify diff crop rotate blur unsharp sobel e
 ! gpufilter: --edge: unknown option of smooth (it is an option of gaussian); see 'gpufilter smooth --help'
 ! gpufilter: convert: no such filter or command; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
 ! gpufilter: --convert: unknown option of smooth; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
-! gpufilter: resize: no such filter or command; gpufilter has no such operation
-! gpufilter: --resize: unknown option of smooth; see 'gpufilter smooth --help'
-! gpufilter: thumbnail: no such filter or command; gpufilter has no such operation
-! gpufilter: --thumbnail: unknown option of smooth; see 'gpufilter smooth --help'
+! gpufilter: thumbnail: no such filter or command; 'gpufilter resize' changes the size of an image
+! gpufilter: --thumbnail: unknown option of smooth; 'gpufilter resize' changes the size of an image
 ! gpufilter: bilateral: no such filter or command; gpufilter has no such operation
 ! gpufilter: --bilateral: unknown option of smooth; see 'gpufilter smooth --help'
 ! gpufilter: despeckle: no such filter or command; 'gpufilter median' removes noise

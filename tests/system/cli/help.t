@@ -10,6 +10,7 @@ $ gpufilter --help | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; 
 > percentile
 > erode
 > dilate
+> resize
 > normalize
 > axis-sum
 > hist
@@ -138,5 +139,5 @@ $ gpufilter smooth -h
 > 
 > Run 'gpufilter smooth --help' for all options and examples.
 $ for name in '' $(gpufilter help | awk '/^(Filters|Commands):/ {on = 1; next} /^$/ {on = 0} on {print $1}'); do gpufilter $name -h | awk -v name="$name" 'length($0) > 80 {print name ": " $0} END {if (NR < 10 || NR > 24) print name ": " NR " lines"}'; done
-> : 29 lines
+> : 30 lines
 $ gpufilter smooth -h --help | cmp - <(gpufilter smooth --help); gpufilter help smooth | cmp - <(gpufilter smooth --help)
