@@ -136,11 +136,15 @@ static bool resize_fill(const gf_resize_plan *plan, const gf_resize_side *side, 
             rows[i].end = end = i + 1 < side->out ? window.end : side->in;
         }
         const double *first = weights;
-        for (; *first == 0; first++)
-            window.first++;
-        while (first[window.end - window.first - 1] == 0)
-            window.end--;
-        spans[i] = (gf_resize_span){window.first, window.end - window.first, next};
+        uint64_t count = window.end - window.first;
+        if (plan->form == GF_RESIZE_SINGLE) { /* 0 * NaN is NaN */
+            for (; *first == 0; first++)
+                count--;
+            while (first[count - 1] == 0)
+                count--;
+            assert(count + GF_RESIZE_TRIMMED >= window.end - window.first);
+        }
+        spans[i] = (gf_resize_span){window.first + (uint64_t)(first - weights), count, next};
         kept = resize_store(plan->form, first, spans[i].count,
                             taps + next * gf_resize_tap_bytes(plan->form));
         next += spans[i].count;
