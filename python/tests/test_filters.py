@@ -3,7 +3,7 @@
 import gpufilter
 import numpy as np
 import pytest
-from filters import axis_sum, box, compare, dot, gaussian, hist, sharpen
+from filters import axis_sum, box, compare, dot, gaussian, hist, resize, sharpen
 from support import FORMATS, cube, normalized, random_image, same, same_tables, smoothed
 
 formats = pytest.mark.parametrize("dtype, channels", FORMATS)
@@ -46,6 +46,30 @@ def test_separable(rng, dtype, channels, backend):
     assert same(made, box.box(image, (2, 5), "reflect"))
     made = gpufilter.sharpen(image, sigma=2, amount=0.7, threshold=3, backend=backend)
     assert same(made, sharpen.sharpen(image, (2, 2), np.float32(0.7), np.float32(3), "mirror"))
+
+
+@formats
+@backends
+def test_resize(rng, dtype, channels, backend):
+    """Batches, too, also of images whose sides are those of the stacked images."""
+    images = np.stack([random_image(rng, dtype, channels) for _ in range(3)])
+    whole = [(0.0, 37.0), (0.0, 23.0)]
+    function = resize.weighed if channels == 4 else resize.resize
+    for keywords, size in (({"width": 12}, (12, 7)), ({"exact": [50, 69]}, (50, 69)),
+                           ({"exact": (37, 69)}, (37, 69)), ({"fit": "9x23"}, (9, 6)),
+                           ({"scale": 1}, (37, 23)), ({"exact": [5, 23]}, (5, 23)),
+                           ({"height": 100, "no_enlarge": True}, (37, 23))):
+        for kernel in ("bicubic", "box"):
+            made = gpufilter.resize(images, kernel=kernel, backend=backend, **keywords)
+            assert made.shape == (3, size[1], size[0], channels), keywords
+            for got, image in zip(made, images):
+                assert same(got, function(image, size, whole, kernel, True)), keywords
+            alone = gpufilter.resize(images[1], kernel=kernel, backend=backend, **keywords)
+            assert same(alone, made[1])
+    if channels == 1:
+        grey = gpufilter.resize(images[0, :, :, 0], width=12, backend=backend)
+        assert grey.shape == (7, 12)
+        assert same(grey, gpufilter.resize(images[0], width=12, backend=backend)[:, :, 0])
 
 
 @formats
@@ -263,6 +287,20 @@ def test_out(image):
     batch = np.stack([image, image])
     out = np.empty((2, 30) + image.shape[1:], np.uint8)[:, :24]
     assert gpufilter.smooth(batch, out=out) is out and same(out[1].copy(), smoothed(image))
+
+
+def test_out_of_another_size(image):
+    batch = np.stack([image, image[::-1]])
+    out = np.empty((2, 20, 12, 3), np.uint8)[:, :9]
+    assert gpufilter.resize(batch, width=12, out=out) is out
+    assert same(out.copy(), gpufilter.resize(batch, width=12))
+    for wrong in (np.empty_like(batch), out[0], out[:1], out[..., 0], out.astype("u2"), out[:, :8]):
+        with pytest.raises(gpufilter.UsageError,
+                           match=r"out: expected shape \(2, 9, 12, 3\) and dtype uint8 on"):
+            gpufilter.resize(batch, width=12, out=wrong)
+    both = gpufilter.pipeline("resize width=12 ! write small ! input ! resize scale=2")(batch)
+    assert same(both.written["small"], out.copy())
+    assert same(both.image, gpufilter.resize(batch, scale=2))
 
 
 def test_neighbours_do_not_overlap(image):

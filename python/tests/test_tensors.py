@@ -22,6 +22,14 @@ def test_tensors_of_the_cpu(image):
                                                torch.stack([tensor, made]))] == [True, False]
 
 
+def test_resize_on_the_cpu(image):
+    tensor = torch.from_numpy(image)
+    assert same(gpufilter.resize(tensor, width=9).numpy(), gpufilter.resize(image, width=9))
+    out = torch.empty((2, 7, 9, 3), dtype=torch.uint8)
+    assert gpufilter.resize(torch.stack([tensor, tensor]), exact=[9, 7], out=out) is out
+    assert same(out[1].numpy(), gpufilter.resize(image, exact=[9, 7]))
+
+
 def test_pipelines_of_the_cpu(image):
     tensor, out = torch.from_numpy(image), torch.empty(image.shape, dtype=torch.uint8)
     made = gpufilter.pipeline("median ! write a ! hist bins=8 extract=3 mask=m ! box")(tensor, out=out)

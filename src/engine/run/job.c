@@ -98,7 +98,8 @@ static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_for
 }
 
 /* Create the nodes of the tall image. Return NULL, which is not a failure, if rows are not
- * independent, the height overflows, an output is missing, or the backend needs whole images. */
+ * independent, the size of outputs may depend on the height, the height overflows, an output is
+ * missing, or the backend needs whole images. */
 static gf_graph *tall_graph(gf_engine *engine, const gf_chain *chain, const gf_format *format) {
     gf_format all = *format;
     gf_graph *graph = NULL;
@@ -106,7 +107,7 @@ static gf_graph *tall_graph(gf_engine *engine, const gf_chain *chain, const gf_f
                 !__builtin_mul_overflow(format->height, chain->count, &all.height) &&
                 !gf_format_check(&all, "memory", NULL) && !gf_graph_new(chain, &all, &graph, NULL);
     for (uint32_t i = 0; fits && i < graph->nodes.count; i++)
-        fits = gf_rows_independent(graph->plan[i]);
+        fits = gf_rows_independent(graph->plan[i]) && !graph->plan[i]->filter->stages;
     for (uint32_t i = 0; fits && i < graph->writers; i++)
         fits = chain->step[graph->writer[i].step].out != NULL;
     gf_started on;
