@@ -157,7 +157,7 @@ gf_status gf_resize_set_tables(gf_resize_plan *plan, const gf_resize_side *side,
     assert(side->out > 0);
     plan->spans = side->out;
     if (side->in == side->out && side->length == (double)side->in) {
-        plan->head.golden_only = true;
+        plan->head.golden_only = plan->head.copies = true;
         return GF_OK; /* COPY */
     }
     for (uint64_t i = 0; i < side->out; i++) {

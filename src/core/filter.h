@@ -59,6 +59,7 @@ struct gf_plan {
     bool ordered;
     bool has_payload;
     bool golden_only; /* the filter has no CPU function for it: the cpu backend runs golden */
+    bool copies;      /* the output is the input; of the stages of a filter, chains leave it out */
     /* Numbers that each backend passes in its own memory, as gf_strip.constants: taps, tables,
      * means. In the plan or in `owned`; NULL: none. */
     void *constants;

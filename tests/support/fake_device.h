@@ -42,14 +42,15 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
     for (uint64_t i = 0; i < images->count; i++)
         for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
             const gf_pixels *from = images->in + i * plan->inputs;
-            gf_strip strip = {.out = {.rows = height}, .constants = plan->constants};
+            const uint64_t out_rows = gf_plan_rows(plan), out_y = y / height * out_rows;
+            gf_strip strip = {.out = {.rows = out_rows}, .constants = plan->constants};
             for (uint32_t k = 0; k < plan->inputs; k++)
                 strip.in[k] = (gf_rows){(unsigned char *)from[k].data + y * from[k].stride,
                                         from[k].stride, 0, height};
             if (plan->out.width)
                 strip.out =
-                    (gf_rows){(unsigned char *)images->out[i].data + y * images->out[i].stride,
-                              images->out[i].stride, 0, height};
+                    (gf_rows){(unsigned char *)images->out[i].data + out_y * images->out[i].stride,
+                              images->out[i].stride, 0, out_rows};
             if (plan->record)
                 strip.records = (*part)->records.data + (i * rows + y) * plan->record;
             if (part && *part) {

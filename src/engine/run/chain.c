@@ -222,9 +222,11 @@ typedef struct graph_image {
     bool premultiplied; /* f32 colours are multiplied by alpha, which is data */
 } graph_image;
 
-/* Add the nodes of a filter that reads an edge, one per stage. */
+/* Add the nodes of a filter that reads an edge: one per stage, without those that copy. The filter
+ * has at least one. */
 static gf_status graph_add(gf_graph *graph, uint32_t step, const gf_filter *filter,
                            const gf_settings *settings, const graph_image *image, gf_error *error) {
+    const uint32_t first = graph->nodes.count;
     uint32_t stage = 0;
     do {
         const uint32_t i = graph->nodes.count;
@@ -236,10 +238,22 @@ static gf_status graph_add(gf_graph *graph, uint32_t step, const gf_filter *filt
                   : gf_plan_new(filter, settings, &image->format, &graph->plan[i], error);
         if (status)
             return status;
-        graph->node[i] = (gf_node){.plan = graph->plan[i], .from = stage ? i : image->edge};
-        graph->step[i] = step;
         graph->nodes.count++;
     } while (++stage < gf_filter_stages(filter));
+    const uint32_t end = graph->nodes.count;
+    graph->nodes.count = first;
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t n = graph->nodes.count;
+        gf_plan *plan = graph->plan[i];
+        if (plan->copies && (n > first || i + 1 < end)) {
+            gf_plan_free(plan);
+            continue;
+        }
+        graph->plan[n] = plan;
+        graph->node[n] = (gf_node){.plan = plan, .from = n > first ? n : image->edge};
+        graph->step[n] = step;
+        graph->nodes.count++;
+    }
     return GF_OK;
 }
 

@@ -71,6 +71,11 @@ TEST(batches_take_few_launches) {
     check_batch("axis-sum", "axis=y", 0, COUNT);
     check_batch("dot", "", 0, 1);
     check_batch("dot", "", 16, 1);
+    check_batch("resize", "exact=5x3", 0, 2); /* two stages */
+    check_batch("resize", "exact=20x3", 3, 2);
+    check_batch("resize", "exact=5x7", 3, 1); /* the stage along y would copy */
+    check_batch("resize", "exact=9x30", 0, 1);
+    check_batch("resize", "scale=1", 0, 1);
     check_batch("hist", "bins=4 per-row", 5, 1);
     check_batch("hist", "bins=4 extract=1,3", 0, COUNT);
 }
