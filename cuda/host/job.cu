@@ -483,13 +483,14 @@ static void job_queue(const gf_job_run *run, gf_queue *queue) {
     const bool staged = run->in_staged || run->out_staged;
     const uint64_t step = staged ? job->plan->in.height : all->rows;
     const uint32_t inputs = job->plan->inputs;
-    const bool lists =
-        gf_filter_kernels(job->filter)->lists && gf_rows_independent(job->plan) && !staged;
+    const bool lists = !staged && gf_filter_kernels(job->filter)->lists &&
+                       (job->plan->rows || gf_rows_independent(job->plan));
+    const uint64_t rows = std::max(all->rows, job_out_rows(job, all->rows));
     unsigned char *records = run->part ? run->part->device.data : nullptr;
     for (uint64_t i = 0, n; i < all->count && !queue->status; i += n) {
         // One launch computes images with the same strides.
         for (n = 1; lists && i + n < all->count && n < GF_STRIP_IMAGES; n++)
-            if ((n + 1) * all->rows >= INT32_MAX ||
+            if ((n + 1) * rows >= INT32_MAX ||
                 all->in[(i + n) * inputs].stride != all->in[i * inputs].stride ||
                 (job->out_row && all->out[i + n].stride != all->out[i].stride))
                 break;

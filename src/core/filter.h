@@ -145,7 +145,7 @@ typedef struct gf_filter_cuda {
     /* Queue the kernel that computes the constants on the device, as gf_filter.refine does on the
      * host: from the records of plan->measure_first, one per row of the image. NULL without it. */
     void (*refine)(const gf_plan *plan, const gf_rows *records, void *constants, gf_queue *queue);
-    bool lists; /* launch computes a list of images if their rows are independent */
+    bool lists; /* launch computes a list of images if rows are independent or have a table */
 } gf_filter_cuda;
 
 /* Options for gf_measure.open: destinations of extracted samples. */
