@@ -90,6 +90,11 @@ static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {
     return whole * part + (part < rest ? part : rest);
 }
 
+/* Return the number of samples of an image. */
+static inline double gf_image_samples(const gf_format *format) {
+    return (double)gf_row_samples(format) * (double)format->height;
+}
+
 /* Copy the alpha of n pixels from src to dst. Do nothing for formats without alpha. */
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
                       uint64_t n);

@@ -233,7 +233,7 @@ gf_forecast gf_auto_expect(const gf_workload *work, const gf_auto_machine *machi
     double compute = 0, up = samples * (double)gf_type_bytes(in->type), down = 0;
     for (uint32_t i = 0; i < nodes->count; i++) {
         const gf_plan *plan = nodes->node[i].plan;
-        const double own = (double)gf_row_samples(&plan->in) * (double)plan->in.height * share;
+        const double own = gf_image_samples(&plan->in) * share;
         compute += own * plan->cost * 1e-9;
         up += own * (double)gf_type_bytes(plan->in.type) * (plan->inputs - 1);
         down += own * plan->download;

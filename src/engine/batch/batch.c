@@ -124,10 +124,12 @@ static bool files_wants_cuda(gf_file_batch *batch) {
         if (!status) {
             gf_codec_costs codec = {0}; /* 0 for writing an unknown format */
             for (uint32_t w = 0; w < task.graph->writers; w++) {
-                const char *path = chain.step[task.graph->writer[w].step].out_path;
+                const gf_writer *writer = &task.graph->writer[w];
+                const char *path = chain.step[writer->step].out_path;
                 const gf_codec_costs one =
                     gf_encoding_costs(path, &batch->chain.options, batch->threads_per_file);
-                codec.encode += one.encode;
+                codec.encode += one.encode * gf_image_samples(&writer->stored) /
+                                gf_image_samples(&task.inputs.format);
                 codec.encode_threads = (uint32_t)gf_max(codec.encode_threads, one.encode_threads);
             }
             codec.decode = task.inputs.sources[0]->cost;

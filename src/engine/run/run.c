@@ -349,16 +349,13 @@ void gf_task_count_outside(gf_task *task) {
 
 /* Set the cost of writing all images, per sample of the input. */
 static void task_set_encoding(const gf_task *task, gf_pass *pass) {
-    const double samples =
-        (double)gf_row_samples(&task->inputs.format) * (double)task->inputs.format.height;
+    const double samples = gf_image_samples(&task->inputs.format);
     pass->encode = pass->encode_threads = 0;
     for (uint32_t i = 0; i < task->graph->writers; i++) {
         const gf_sink *sink = task->writer[i].sink;
-        const gf_format *stored = &task->graph->writer[i].stored;
         if (!sink)
             continue;
-        pass->encode +=
-            sink->cost * (double)gf_row_samples(stored) * (double)stored->height / samples;
+        pass->encode += sink->cost * gf_image_samples(&task->graph->writer[i].stored) / samples;
         pass->encode_threads = (uint32_t)gf_max(pass->encode_threads, sink->threads);
     }
 }
