@@ -221,12 +221,15 @@ static inline void check_outcomes(const char *what) {
     }
 }
 
-static inline void check_file(int i, const char *what) {
+static inline void check_files(const char *want_path, const char *path, const char *what) {
     size_t size, other;
-    AUTO(free)
-    unsigned char *a = test_bytes(want_paths[i], &size), *b = test_bytes(out_paths[i], &other);
+    AUTO(free) unsigned char *a = test_bytes(want_path, &size), *b = test_bytes(path, &other);
     if (size != other || memcmp(a, b, size) != 0)
-        fail_msg("%s: item %d: the bytes differ", what, i);
+        fail_msg("%s: %s: the bytes differ", what, path);
+}
+
+static inline void check_file(int i, const char *what) {
+    check_files(want_paths[i], out_paths[i], what);
 }
 
 #endif

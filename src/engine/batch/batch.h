@@ -63,13 +63,15 @@ typedef struct gf_batch_image {
     gf_error error;
     gf_made made;
     /* Memory of an engine, of gf_batch_png_bytes bytes, and its backend. It holds the input image,
-     * afterwards the output file; the output image; and the data of the file. */
+     * afterwards the output files; the output images; and the data of the file. */
     unsigned char *memory;
     gf_started on;
     gf_device_file file; /* file.scan: set by gf_batch_png_read */
     size_t *places;      /* memory of file.places; the caller frees it */
-    gf_buffer encoded;   /* output file, set by gf_batch_png_compute if there is an output image */
-    uint64_t largest;    /* samples of the output with the maximum value, alpha excluded */
+    /* File of each writer, and its number of samples with the maximum value, alpha excluded, set by
+     * gf_batch_png_compute. */
+    gf_buffer encoded[GF_MAX_STEPS];
+    uint64_t largest[GF_MAX_STEPS];
 } gf_batch_image;
 
 /* Return whether a device may run an open item: PNG to PNG, or to measurements. */
@@ -94,8 +96,8 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
  * engines, and allocates memory. image: its memory, device and state. */
 gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
                                const gf_format *format, gf_batch_image *image, void *stream);
-/* Download and write an output, if the filter produces an image, then call options->ready and
- * rename the output. The results of the image are freed on failure. */
+/* Download and write the outputs, then call options->ready and rename them. The results of the
+ * image are freed on failure. */
 gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error);
 
 #endif

@@ -28,20 +28,19 @@ static const gf_format *png_in(const gf_task *task) {
     return &task->graph->plan[0]->in;
 }
 
-/* Return the format of the image that a task writes; NULL: none. */
-static const gf_format *png_out(const gf_task *task) {
-    return task->graph->writers ? &task->graph->writer[0].stored : NULL;
-}
-
-/* Return the bytes for the input image, and afterwards the encoded output. */
+/* Return the bytes for the input image, and afterwards the encoded outputs. */
 static size_t png_in_bytes(const gf_task *task) {
-    const size_t in = png_image_bytes(png_in(task));
-    const size_t out = png_out(task) ? gf_png_bound(png_out(task)) : 0;
-    return gf_align(in > out ? in : out);
+    size_t out = 0;
+    for (uint32_t w = 0; w < task->graph->writers; w++)
+        out += gf_align(gf_png_bound(&task->graph->writer[w].stored));
+    return gf_max(gf_align(png_image_bytes(png_in(task))), out);
 }
 
 static size_t png_out_bytes(const gf_task *task) {
-    return png_out(task) ? png_image_bytes(png_out(task)) : 0;
+    size_t out = 0;
+    for (uint32_t w = 0; w < task->graph->writers; w++)
+        out += png_image_bytes(&task->graph->writer[w].stored);
+    return out;
 }
 
 uint64_t gf_batch_png_bytes(const gf_task *task) {
@@ -55,16 +54,18 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
     const gf_format *in = &task->inputs.format;
     const uint64_t filtered = (gf_row_bytes(in) + 1) * in->height;
     const gf_graph *graph = task->graph;
-    const gf_writer *writer = &graph->writer[0];
-    bool fits = graph->writers <= 1 && task->inputs.sources[0]->codec == &gf_png_codec &&
-                png_file_bytes(task) <= max && !options->as && !options->channels &&
-                png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
-                task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify;
+    bool fits = task->inputs.sources[0]->codec == &gf_png_codec && png_file_bytes(task) <= max &&
+                !options->as && !options->channels && png_file_bytes(task) < MAX_BYTES &&
+                filtered < MAX_BYTES && task->inputs.limits.max_chunk >= MIN_MAX_CHUNK &&
+                !batch->options.engine.verify;
     for (uint32_t i = 0; i < graph->nodes.count; i++)
         fits = fits && !graph->counts[i]; /* devices do not count */
-    return fits &&
-           (!graph->writers || gf_sink_takes_encoded(task->chain->step[writer->step].out_path,
-                                                     writer->stored.type, options));
+    for (uint32_t w = 0; w < graph->writers; w++) {
+        const gf_chain_step *step = &task->chain->step[graph->writer[w].step];
+        const gf_file_options own = {.write = step->write};
+        fits = fits && gf_sink_takes_encoded(step->out_path, graph->writer[w].stored.type, &own);
+    }
+    return fits;
 }
 
 unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_buffer *buffer,
@@ -151,45 +152,54 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
 
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
                                gf_batch_image *first, void *stream, gf_error *error) {
-    const gf_task *task = &first->task;
-    const gf_format *in_format = png_in(task), *out_format = png_out(task);
-    const uint32_t steps = batch->chain.steps;
-    const size_t in_bytes = png_in_bytes(task),
-                 stride = out_format ? gf_align(gf_row_bytes(out_format)) : 0;
+    const gf_graph *graph = first->task.graph;
+    const gf_format *in_format = &graph->plan[0]->in;
+    const uint32_t steps = batch->chain.steps, writers = graph->writers;
     double began = gf_now();
-    /* The arrays are in one block. */
-    const size_t each = sizeof(gf_buffer) + sizeof(gf_out_pixels) + 2 * sizeof(gf_pixels) +
-                        sizeof(uint64_t) + steps * sizeof(gf_result *);
+    /* The arrays are in one block; those of a writer follow those of the one before. */
+    const size_t each = writers * (sizeof(gf_buffer) + sizeof(gf_out_pixels) + sizeof(gf_pixels) +
+                                   sizeof(uint64_t)) +
+                        sizeof(gf_pixels) + steps * sizeof(gf_result *);
     gf_buffer *encoded = calloc(count, each);
     if (!encoded)
         return gf_fail_memory(error, gf_chain_name(&batch->chain), count * each, "a group");
-    gf_out_pixels *out = (gf_out_pixels *)(encoded + count);
-    gf_pixels *in = (gf_pixels *)(out + count), *rows = in + count;
-    uint64_t *largest = (uint64_t *)(rows + count);
-    gf_result **results = (gf_result **)(largest + count);
+    gf_out_pixels *out = (gf_out_pixels *)(encoded + writers * count);
+    gf_pixels *in = (gf_pixels *)(out + writers * count), *rows = in + count;
+    uint64_t *largest = (uint64_t *)(rows + writers * count);
+    gf_result **results = (gf_result **)(largest + writers * count);
     gf_status status = GF_OK;
-    size_t k = 0;
-    for (const gf_batch_image *image = first; image; image = png_next(image))
-        if (image->base.computed) {
-            in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(in_format))};
-            encoded[k] = (gf_buffer){image->memory, in_bytes};
-            out[k] = (gf_out_pixels){image->memory + in_bytes, stride};
-            rows[k++] = (gf_pixels){image->memory + in_bytes, stride};
-        }
     gf_chain chain = batch->chain;
+    size_t k = 0;
+    for (const gf_batch_image *image = first; image; image = png_next(image)) {
+        unsigned char *file = image->memory, *made = file + png_in_bytes(&first->task);
+        if (!image->base.computed)
+            continue;
+        in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(in_format))};
+        for (size_t w = 0, i = k; w < writers; w++, i += count) {
+            const gf_format *stored = &graph->writer[w].stored;
+            encoded[i] = (gf_buffer){file, gf_png_bound(stored)};
+            rows[i] = (gf_pixels){made, gf_align(gf_row_bytes(stored))};
+            out[i] = (gf_out_pixels){made, rows[i].stride};
+            file += gf_align(encoded[i].size);
+            made += png_image_bytes(stored);
+        }
+        k++;
+    }
     chain.count = k;
     chain.many = true;
     chain.in[0] = in;
-    for (uint32_t i = 0; i < chain.steps; i++)
-        chain.step[i].out = chain.step[i].filter ? NULL : out;
+    for (uint32_t w = 0; w < writers; w++)
+        chain.step[graph->writer[w].step].out = out + w * count;
     if (k)
         status = gf_run_on_device(engine, &chain, in_format, stream,
                                   chain.measures ? results : NULL, error);
     png_add_time(first, count, GF_COMPUTING, &began);
-    const gf_device_encoding call = {
-        out_format, k, rows, encoded, largest, gf_engine_threads(engine), stream};
-    if (!status && k && out_format)
+    for (size_t w = 0, at = 0; w < writers && k && !status; w++, at += count) {
+        const gf_device_encoding call = {
+            &graph->writer[w].stored,  k,     rows + at, encoded + at, largest + at,
+            gf_engine_threads(engine), stream};
         status = first->on.backend->png->encode(first->on.state, &call, error);
+    }
     png_add_time(first, count, GF_ENCODING, &began);
     const size_t computed = k;
     k = 0;
@@ -198,11 +208,13 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, si
             gf_report *report = &image->made.report;
             snprintf(report->backend, sizeof report->backend, "%s", engine->named->name);
             engine->named->describe(image->on.state, report->device, sizeof report->device);
-            gf_made_report_graph(&image->made, &batch->chain, first->task.graph);
+            gf_made_report_graph(&image->made, &batch->chain, graph);
             report->rows_per_strip = in_format->height;
             report->strips = 1;
-            image->encoded = encoded[k];
-            image->largest = largest[k];
+            for (uint32_t w = 0; w < writers; w++) {
+                image->encoded[w] = encoded[w * count + k];
+                image->largest[w] = largest[w * count + k];
+            }
             for (uint32_t i = 0; i < steps; i++)
                 image->made.results[i] = results[i * computed + k];
             k++;
@@ -231,16 +243,18 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
 gf_status gf_batch_png_write(gf_batch_image *image, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
     const gf_memory_functions *memory = image->on.backend->memory;
-    const unsigned char *encoded = image->encoded.data;
     const double began = gf_now();
     gf_task *task = &image->task;
     gf_buffer host;
     gf_status status = gf_task_open_outputs(task, error);
-    gf_sink *sink = task->writer[0].sink;
-    if (!status && sink && !(status = memory->take_host(image->on.state, &host, error))) {
-        sink->clipped = image->largest;
-        status = memory->download(image->on.state, encoded + GF_PNG_HEAD,
-                                  image->encoded.size - GF_PNG_HEAD - TAIL, &host, sink, error);
+    for (uint32_t w = 0; w < task->graph->writers && !status; w++) {
+        const gf_buffer *encoded = &image->encoded[w];
+        gf_sink *sink = task->writer[w].sink;
+        if ((status = memory->take_host(image->on.state, &host, error)))
+            break;
+        sink->clipped = image->largest[w];
+        status = memory->download(image->on.state, (unsigned char *)encoded->data + GF_PNG_HEAD,
+                                  encoded->size - GF_PNG_HEAD - TAIL, &host, sink, error);
         memory->return_host(image->on.state, &host);
     }
     gf_busy_add(&image->made.report.busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});

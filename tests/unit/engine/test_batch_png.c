@@ -221,54 +221,97 @@ static void check_case(const batch_case *c) {
             check_file(i, what);
 }
 
-/* Chains of steps on the device: the files are those of gf_run on the CPU, and all are decoded. */
-TEST(devices_run_chains) {
-    static const char *const texts[] = {
-        "median ! gaussian sigma=1 ! write x ! hist bins=4",
-        "linear ! gaussian ! sharpen ! write x",
-        "smooth ! write x ! input ! axis-sum",
-    };
-    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
-        gf_pipeline *pipeline;
-        gf_step steps[8];
-        gf_batch_item items[ITEMS];
-        const char *outs[ITEMS];
-        gf_job job = {.memory = GF_FILES, .options = &(gf_file_options){.force = true}};
-        uint32_t writer = 0;
-        int made = 0, intact = 0;
-        assert_ok(gf_pipeline_parse(texts[t], NULL, NULL, &pipeline, &why));
-        const gf_step *parsed = gf_pipeline_steps(pipeline, &job.step_count);
-        memcpy(steps, parsed, job.step_count * sizeof *steps);
-        while (steps[writer].filter)
-            writer++;
-        steps[writer].write = NULL;
-        job.steps = steps;
-        AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu"});
-        for (int i = 0; i < ITEMS; i++) {
-            steps[writer].out_path = want_paths[i];
-            job.in_path = in_paths[i];
-            unlink(want_paths[i]);
-            want[i].status = gf_run(engine, &job, NULL, NULL);
-            made += !want[i].status;
-            intact += !want[i].status && i % 32 != 8 && i % 16 != 7 && i % 16 != 11;
-            outs[i] = out_paths[i];
-            items[i] = (gf_batch_item){.in = in_paths[i], .out = &outs[i]};
-            unlink(out_paths[i]);
+enum { CHAIN_STEPS = 8 };
+static gf_step_report chain_steps[ITEMS][CHAIN_STEPS]; /* of single runs */
+
+static bool check_chain_report(void *context, const gf_batch_done *done) {
+    const uint32_t *steps = context;
+    for (uint32_t i = 0; i < *steps && !done->status; i++) {
+        const gf_step_report *a = &done->outcome->steps[i], *b = &chain_steps[done->item][i];
+        assert_int_equal(a->out_bytes, b->out_bytes);
+        assert_int_equal(a->clipped, b->clipped);
+        assert_int_equal(a->counted, b->counted);
+        assert_true(gf_format_equal(&a->out, &b->out));
+    }
+    return true;
+}
+
+/* Run a chain of up to two writers on all items. The files and reports are those of gf_run on the
+ * CPU. */
+static void check_chain(const char *text, const char *device, int *intact) {
+    enum { WRITERS = 2 };
+    static char wants[WRITERS][ITEMS][1300], paths[WRITERS][ITEMS][1300];
+    gf_pipeline *pipeline;
+    gf_step steps[CHAIN_STEPS];
+    gf_batch_item items[ITEMS];
+    const char *outs[ITEMS][WRITERS];
+    gf_job job = {.memory = GF_FILES, .options = &(gf_file_options){.force = true}};
+    uint32_t writer[WRITERS], writers = 0;
+    int made = 0;
+    *intact = 0;
+    assert_ok(gf_pipeline_parse(text, NULL, NULL, &pipeline, &why));
+    const gf_step *parsed = gf_pipeline_steps(pipeline, &job.step_count);
+    memcpy(steps, parsed, job.step_count * sizeof *steps);
+    for (uint32_t i = 0; i < job.step_count; i++)
+        if (!steps[i].filter)
+            writer[writers++] = i;
+    job.steps = steps;
+    AUTO(engine) gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu"});
+    for (int i = 0; i < ITEMS; i++) {
+        for (uint32_t w = 0; w < writers; w++) {
+            snprintf(wants[w][i], sizeof wants[w][i], "%.1200s%.*s", want_paths[i], w ? 4 : 0,
+                     ".png");
+            snprintf(paths[w][i], sizeof paths[w][i], "%.1200s%.*s", out_paths[i], w ? 4 : 0,
+                     ".png");
+            unlink(wants[w][i]);
+            unlink(paths[w][i]);
+            steps[writer[w]].out_path = wants[w][i];
+            outs[i][w] = paths[w][i];
         }
-        steps[writer].out_path = NULL;
-        job.in_path = NULL;
-        decoded = 0;
-        works = -1;
-        rejects = false;
-        const gf_batch_options options = {.engine = {.backend = "cuda", .threads = 3}};
-        assert_ok(gf_run_batch(&job, items, ITEMS, &options, &why));
+        job.in_path = in_paths[i];
+        want[i].status = gf_run(engine, &job, &(gf_outcome){.steps = chain_steps[i]}, NULL);
+        made += !want[i].status;
+        *intact += !want[i].status && i % 32 != 8 && i % 16 != 7 && i % 16 != 11;
+        items[i] = (gf_batch_item){.in = in_paths[i], .out = outs[i]};
+    }
+    for (uint32_t w = 0; w < writers; w++)
+        steps[writer[w]].out_path = NULL;
+    job.in_path = NULL;
+    decoded = 0;
+    works = -1;
+    rejects = false;
+    const gf_batch_options options = {.engine = {.backend = device, .threads = 3},
+                                      .done = check_chain_report,
+                                      .context = &job.step_count};
+    assert_ok(gf_run_batch(&job, items, ITEMS, &options, &why));
+    for (uint32_t w = 0; w < writers; w++)
         for (int i = 0; i < ITEMS; i++)
             if (!want[i].status)
-                check_file(i, texts[t]);
-        assert_true(made > 40);
-        assert_int_equal(decoded, intact);
-        gf_pipeline_free(pipeline);
-        free_workspaces();
+                check_files(wants[w][i], paths[w][i], text);
+    assert_true(made > 40);
+    gf_pipeline_free(pipeline);
+    free_workspaces();
+}
+
+static const struct {
+    const char *text;
+    bool on_device; /* the device decodes all intact files */
+} chains[] = {
+    {"median ! gaussian sigma=1 ! write x ! hist bins=4", true},
+    {"linear ! gaussian ! sharpen ! write x", true},
+    {"smooth ! write x ! input ! axis-sum", true},
+    {"resize width=30 ! write x ! input ! resize scale=2.2 kernel=lanczos3 ! write y", true},
+    {"write x depth=16 ! resize exact=40x9 ! sharpen ! write y ! hist bins=4", true},
+    {"smooth ! write x compression=small", false}, /* the encoder of the device is fast */
+    {"resize fit=20x20 ! write x ! write y compression=none", false},
+};
+enum { CHAINS = sizeof chains / sizeof *chains };
+
+TEST(devices_run_chains) {
+    for (size_t t = 0; t < CHAINS; t++) {
+        int intact;
+        check_chain(chains[t].text, "cuda", &intact);
+        assert_int_equal(decoded, chains[t].on_device ? intact : 0);
     }
 }
 
@@ -281,6 +324,8 @@ TEST(devices_match_single_runs) {
         {"smooth", "axis=xy", "cuda", 3, false, -1, false},
         {"hist", "bins=5", "cuda", 4, true, -1, false},
         {"axis-sum", "", "cuda", 2, true, -1, false},
+        {"resize", "fit=40x30", "cuda", 3, false, -1, false},
+        {"resize", "scale=2.3 kernel=lanczos3", "cuda", 4, true, -1, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const bool image =
@@ -427,6 +472,9 @@ TEST(gpus_match_single_runs) {
         {"normalize", "", "auto", 2, false, -1, false},
         {"hist", "bins=5", "cuda", 4, true, -1, false},
         {"axis-sum", "", "cuda", 2, true, -1, false},
+        {"resize", "width=256", "cuda", 4, false, -1, false},
+        {"resize", "exact=1x40 kernel=lanczos3", "cuda", 2, false, -1, false},
+        {"resize", "scale=7.3", "auto", 3, false, -1, false},
     };
     gf_engine_stand_in(NULL);
     const bool present = gf_has_cuda() && test_has_cuda();
@@ -437,6 +485,10 @@ TEST(gpus_match_single_runs) {
         for (int k = 0; k < ITEMS && strcmp(cases[i].backend, "cuda") == 0; k++)
             if (!want[k].status)
                 assert_string_equal(got[k].report.backend, "cuda");
+    }
+    for (size_t t = 0; t < CHAINS && present; t++) {
+        int intact;
+        check_chain(chains[t].text, "cuda", &intact);
     }
     gf_engine_stand_in(&backend);
     if (!present)
