@@ -129,6 +129,29 @@ def test_batches(rng, dtype, channels):
         d.ab for d in gpufilter.dot(images, images[::-1])]
 
 
+@formats
+def test_resize(rng, dtype, channels):
+    """Outputs of other sizes: of images, of packed batches, and of parts, in and out."""
+    images = np.stack([random_image(rng, dtype, channels, (41, 67)) for _ in range(70)])
+    tensor = to_device(images)
+    for keywords in ({"width": 16}, {"exact": [224, 224]}, {"exact": [67, 9]}, {"exact": [5, 41]},
+                     {"scale": 3.1, "kernel": "lanczos3"}, {"scale": 1}, {"exact": [1, 1]},
+                     {"cover": "30x30", "kernel": "box"}, {"fit": [20, 90], "no_antialias": True}):
+        for part in (lambda a: a[3], lambda a: a, lambda a: a[:9, 2:, 3:], lambda a: a[::3]):
+            made = gpufilter.resize(part(tensor), **keywords)
+            assert same_as(made, gpufilter.resize(part(images), backend="cpu", **keywords)), keywords
+    want = gpufilter.resize(images, width=16, backend="cpu")
+    out = torch.empty((70, 30, 40, channels), dtype=tensor.dtype, device="cuda")[:, 1:11, 2:18]
+    assert gpufilter.resize(tensor, width=16, out=out) is out
+    assert same_as(out.contiguous(), want)
+    with pytest.raises(gpufilter.UsageError, match="out: expected shape"):
+        gpufilter.resize(tensor, width=16, out=torch.empty_like(tensor))
+    sizes = gpufilter.pipeline("resize width=16 ! write a ! input ! resize scale=0.3 ! write b ! hist bins=4")
+    got, made = sizes(tensor), sizes(images, backend="cpu")
+    assert all(same_as(got.written[name], made.written[name]) for name in "ab")
+    assert all(same(a.counts, b.counts) for a, b in zip(got.results[0], made.results[0]))
+
+
 # ---- arguments ----------------------------------------------------------------------------------
 
 
@@ -279,12 +302,12 @@ def test_threads(rng):
 
 @pytest.mark.parametrize("filter_, keywords", [
     (gpufilter.smooth, {}), (gpufilter.smooth, {"axis": "xy", "radius": 4}),
-    (gpufilter.normalize, {}),
+    (gpufilter.normalize, {}), (gpufilter.resize, {"exact": [100, 51]}),
 ])
 def test_graph(rng, filter_, keywords):
     images = [random_image(rng, "u1", 3, (64, 80)) for _ in range(3)]
     tensor, stream = to_device(images[0]), torch.cuda.Stream()
-    out = torch.empty_like(tensor)
+    out = torch.empty_like(filter_(tensor, **keywords))
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):  # the first run on a stream allocates
         filter_(tensor, out=out, **keywords)
@@ -339,6 +362,8 @@ def test_cupy(rng, dtype, channels):
     outside = gpufilter.smooth(array, stream=stream)
     stream.synchronize()
     assert same(inside.get(), gpufilter.smooth(image)) and same(outside.get(), inside.get())
+    small = gpufilter.resize(cupy.stack([array, array]), width=9)
+    assert same(small[1].get(), gpufilter.resize(image, width=9))
     mask = gpufilter.hist(array, bins=8, extract=3, mask=True).image
     assert same(mask.get(), gpufilter.hist(image, bins=8, extract=3, mask=True).image)
     with pytest.raises(gpufilter.UsageError, match="different kinds"):
@@ -376,6 +401,9 @@ def test_unknown_packages(image, kind):
     assert torch.cuda.default_stream().query()  # the work has ended
     assert same_as(result, gpufilter.smooth(image))
     assert np.array_equal(gpufilter.hist(kind(tensor)).counts, gpufilter.hist(image).counts)
+    small = torch.empty((10, 9, 3), dtype=torch.uint8, device="cuda")
+    gpufilter.resize(kind(tensor), exact=[9, 10], out=kind(small))
+    assert same_as(small, gpufilter.resize(image, exact=[9, 10]))
     part = tensor[2:-2, 3:-5]
     assert gpufilter.axis_sum(kind(part)).sums.shape == part.shape[::2]
     with pytest.raises(gpufilter.UsageError, match="out: pass an output of shape"):

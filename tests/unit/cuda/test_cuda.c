@@ -125,14 +125,25 @@ static const struct {
     {"compare", "", {6007, 1100, 3, GF_U8, false}},
     {"compare", "", {1031, 4300, 1, GF_U16, false}},
     {"compare", "diff=-", {3, 300007, 4, GF_U8, true}},
+    {"resize", "exact=1000x2", {3000017, 3, 1, GF_U8, false}},
+    {"resize", "exact=400009x5", {4003, 3, 3, GF_U16, false}},
+    {"resize", "exact=2x1000", {3, 300007, 3, GF_U8, false}},
+    {"resize", "exact=9x200003", {7, 1009, 1, GF_F32, false}}, /* more rows than a grid */
+    {"resize", "scale=0.25 kernel=lanczos3", {2401, 1330, 3, GF_U8, false}},
+    {"resize", "exact=224x224", {1921, 1080, 3, GF_U8, false}},
+    {"resize", "scale=0.5", {1201, 330, 4, GF_U8, true}},
+    {"resize", "scale=2 kernel=bilinear", {1201, 330, 3, GF_U16, false}},
 };
 
 TEST(wide_and_tall) {
     test_needs_gpu();
-    for (size_t i = 0; i < sizeof wide_images / sizeof wide_images[0]; i++)
-        assert_true(test_strip_on_device(gf_filter_find(wide_images[i].filter),
-                                         wide_images[i].parameters, 777 + i, wide_images[i].format,
-                                         true, 64));
+    for (size_t i = 0; i < sizeof wide_images / sizeof wide_images[0]; i++) {
+        const gf_filter *filter = gf_filter_find(wide_images[i].filter);
+        const uint64_t rounds = filter->stages ? 4 : 1; /* each of a random stage */
+        for (uint64_t k = 0; k < rounds; k++)
+            assert_true(test_strip_on_device(filter, wide_images[i].parameters, 777 + i + 1000 * k,
+                                             wide_images[i].format, true, 64));
+    }
 }
 
 static bool compare_engines(void *engines, const gf_filter *filter, const char *text,

@@ -47,7 +47,11 @@ static const char *const cases[][2] = {{"smooth", ""},
                                        {"hist", "bins=9 extract=3"},
                                        {"hist", "bins=200 extract=all"},
                                        {"hist", "bins=16 per-row"},
-                                       {"hist", "bins=9 per-row"}};
+                                       {"hist", "bins=9 per-row"},
+                                       {"resize", "scale=0.3"},
+                                       {"resize", "exact=224x7 kernel=lanczos3"},
+                                       {"resize", "height=1 kernel=box"},
+                                       {"resize", "scale=1.7"}};
 enum { CASES = sizeof cases / sizeof cases[0] };
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -73,18 +77,27 @@ TEST(batches_equal_single_images) {
 TEST(lists_take_few_launches) {
     test_needs_gpu();
     enum { COUNT = GF_STRIP_IMAGES + 1 };
-    static const char *const texts[] = {"", "radius=8 weight=0.3333", "radius=20", "axis=y"};
-    static const size_t expected[] = {2, 2, 2, COUNT};
-    for (size_t c = 0; c < sizeof texts / sizeof texts[0]; c++) {
+    static const struct {
+        const char *filter, *text;
+        size_t expected;
+    } lists[] = {{"smooth", "", 2},
+                 {"smooth", "radius=8 weight=0.3333", 2},
+                 {"smooth", "radius=20", 2},
+                 {"smooth", "axis=y", COUNT},
+                 {"resize", "exact=512x3", 2},
+                 {"resize", "exact=1024x2", 2},
+                 {"resize", "exact=512x2", 4}}; /* two stages */
+    for (size_t c = 0; c < sizeof lists / sizeof lists[0]; c++) {
         AUTO(stream) cudaStream_t stream = new_stream();
         const gf_format format = {1024, 3, 1, GF_U8, false};
         AUTO(images)
-        image_set set = new_images((image_case){"smooth", texts[c], format, 1, COUNT, .gap = 16,
-                                                .open = true, .stream = stream});
+        image_set set = new_images((image_case){lists[c].filter, lists[c].text, format, 1, COUNT,
+                                                .gap = 16, .open = true, .stream = stream});
         size_t nodes = 0;
+        assert_ok(images_run(&set, 0, COUNT)); /* allocates */
         cudaGraph_t graph = capture(&set);
         must(cudaGraphGetNodes(graph, NULL, &nodes));
-        assert_int_equal(nodes, expected[c]);
+        assert_int_equal(nodes, lists[c].expected);
         must(cudaGraphDestroy(graph));
     }
 }
@@ -113,14 +126,16 @@ TEST(graphs_replay_the_same_bits) {
         {"smooth", "", {641, 200, 1, GF_U8, false}, 3, 1, .open = true},
         {"smooth", "axis=xy", {640, 100, 3, GF_U8, false}, 3, 1, .open = true},
         {"smooth", "axis=xy radius=20", {333, 100, 1, GF_U16, false}, 3, 1, .open = true},
-        {"normalize", "", {512, 300, 3, GF_F32, false}, 3, 1, .open = true}};
+        {"normalize", "", {512, 300, 3, GF_F32, false}, 3, 1, .open = true},
+        {"resize", "exact=320x77", {640, 200, 3, GF_U8, false}, 3, 1, .open = true}};
     for (size_t c = 0; c < sizeof graphs / sizeof graphs[0]; c++) {
         AUTO(stream) cudaStream_t stream = new_stream();
         AUTO(images) image_set set = new_images(graphs[c]);
         set.is.stream = stream;
         cudaGraph_t graph;
         cudaGraphExec_t exec;
-        if (set.in.row % 16) { /* staged rows need memory: not during a capture */
+        /* Staged rows and images between stages need memory: not during a capture. */
+        if (set.in.row % 16 || set.jobs->filter->stages) {
             must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
             assert_error(images_run(&set, 0, 1), GF_USAGE,
                          "captured; run the job on it once before");
