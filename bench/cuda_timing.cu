@@ -1,5 +1,6 @@
 // Timing by CUDA events, all runners in each round; copy and read as references.
 #include "cuda_bench.cuh"
+#include "read.h"
 
 #include <algorithm>
 
@@ -81,44 +82,16 @@ BenchRunner bench_copy(const BenchCase *bench) {
     return runner;
 }
 
-#define READ_THREADS 512
-#define READ_LOADS 8
-
-// Read the input with eight 16-byte loads in flight per thread. One wave of blocks, grid-stride
-// loop.
-static __global__ void __launch_bounds__(READ_THREADS)
-    read_all(const uint4 *in, uint64_t n, uint32_t *out) {
-    const uint64_t step = static_cast<uint64_t>(gridDim.x) * READ_THREADS * READ_LOADS;
-    uint32_t x = 0;
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * READ_THREADS * READ_LOADS + threadIdx.x;
-         i < n; i += step)
-#pragma unroll
-        for (int k = 0; k < READ_LOADS; k++)
-            if (i + k * READ_THREADS < n) {
-                const uint4 v = in[i + k * READ_THREADS];
-                x ^= v.x ^ v.y ^ v.z ^ v.w;
-            }
-    // Almost never true, but the compiler cannot remove the loads.
-    if (x == 0x12345678u)
-        *out = x;
-}
-
 BenchRunner bench_read(const BenchCase *bench) {
     const size_t bytes = bench->in_bytes();
     BenchMemory out = bench_memory(sizeof(uint32_t));
-    const uint4 *in = reinterpret_cast<const uint4 *>(bench->in);
-    int device = 0, sms = 1, blocks = 1;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, read_all, READ_THREADS, 0);
-    const unsigned grid = static_cast<unsigned>(sms * blocks);
+    const unsigned char *in = bench->in;
     BenchRunner runner;
     runner.name = "read";
     runner.bytes = static_cast<double>(bytes);
     runner.run = [=](cudaStream_t stream) {
-        read_all<<<grid, READ_THREADS, 0, stream>>>(in, bytes / sizeof(uint4),
-                                                    reinterpret_cast<uint32_t *>(out.get()));
-        return cudaGetLastError() == cudaSuccess;
+        return bench_queue_read(in, bytes, reinterpret_cast<uint32_t *>(out.get()), stream) ==
+               cudaSuccess;
     };
     return runner;
 }

@@ -1,13 +1,14 @@
 /* Benchmark of gf_device_job_run: images in device memory, 200 calls queued on one stream.
  *
- * usage: bench-device [ROUNDS]      (default: 9)
+ * usage: bench-device [ROUNDS [FILTER]]      (default: 9; all filters, and chains)
  *
  * Calls and copies write to two places in turns: a call whose arguments have changed takes longer.
  * For each row: time per call on the device, as a share of the time of a device-to-device copy of
  * the same bytes in the same round (a share of 1 is as fast as the copy), the host time of one
  * call, and that of the call that queues the copy. All are medians over the rounds. A graph of 20
- * calls is replayed 10 times, and its image is compared with that of a direct call. Then chains of
- * three filters, compared with three calls. */
+ * calls is replayed 10 times, and its image is compared with that of a direct call. The last column
+ * is the time of a kernel that reads the input once, also in a graph, as a share of that of a call.
+ * Then chains of three filters, compared with three calls. */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 
 #include "gpufilter_tools.h"
+#include "read.h"
 
 enum { CALLS = 200, GRAPH_CALLS = 20, IMAGES = 64, MAX_ROUNDS = 101 };
 
@@ -51,6 +53,16 @@ static const bench_row rows[] = {
     {"normalize", "", {MP24, 3, GF_F32, false}, 1, 0, 0},
     {"axis-sum", "", {MP24, 3, GF_U8, false}, 1, 0, 0},
     {"hist", "bins=256", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"resize", "scale=0.5", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"resize", "scale=0.25", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"resize", "width=256", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"resize", "scale=0.25 kernel=lanczos3", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"resize", "width=256 kernel=lanczos3", {MP24, 3, GF_U8, false}, 1, 0, 0},
+    {"resize", "exact=224x224", {MP2, 3, GF_U8, false}, IMAGES, 0, 0},
+    {"resize", "exact=224x224", {MP2, 3, GF_U8, false}, IMAGES, 0, 4096},
+    {"resize", "scale=0.25", {MP24, 3, GF_U16, false}, 1, 0, 0},
+    {"resize", "scale=0.25", {MP24, 3, GF_F32, false}, 1, 0, 0},
+    {"resize", "scale=2", {MP2, 3, GF_U8, false}, 1, 0, 0},
 };
 
 static void must(cudaError_t result, const char *what) {
@@ -89,6 +101,8 @@ typedef struct bench {
     gf_device_job *job;
     bool measures;
     size_t row, stride, step, bytes; /* step: from image to image; bytes: of all rows of a call */
+    size_t out_size;                 /* of all output images */
+    uint32_t *unread;                /* written by the kernel that reads */
     unsigned char *from, *to[2];
     gf_pixels in[IMAGES];
     gf_out_pixels out[2][IMAGES];
@@ -113,13 +127,22 @@ static void start(bench *b, gf_engine *engine, const bench_row *work) {
                         .step_count = info->makes_image ? 2 : 1,
                         .memory = GF_DEVICE,
                         .format = work->format};
+    gf_step_info described[2] = {{.effective = NULL}};
     check(gf_device_job_new(engine, &job, &b->job, &error), &error);
+    check(gf_job_inspect(&job, described, &error), &error);
+    gf_settings_free(described[0].effective);
     gf_settings_free(settings);
+    const gf_format *made = &described[0].out;
+    const size_t out_stride = (size_t)made->width * made->channels * sample + work->gap;
+    const size_t out_step = (size_t)made->height * out_stride + work->apart;
     const size_t size = work->images * b->step;
+    b->out_size = work->images * out_step;
+    must(cudaMalloc((void **)&b->unread, sizeof *b->unread), "cudaMalloc");
     must(cudaMalloc((void **)&b->from, size), "cudaMalloc");
-    for (int i = 0; i < 2; i++) {
-        must(cudaMalloc((void **)&b->to[i], size), "cudaMalloc");
-        must(cudaMemset(b->to[i], 0, size), "cudaMemset");
+    for (int i = 0; i < 2; i++) { /* copies of the input, too */
+        const size_t larger = b->out_size > size ? b->out_size : size;
+        must(cudaMalloc((void **)&b->to[i], larger), "cudaMalloc");
+        must(cudaMemset(b->to[i], 0, larger), "cudaMemset");
     }
     must(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), "cudaStreamCreate");
     must(cudaEventCreate(&b->begin), "cudaEventCreate");
@@ -145,7 +168,7 @@ static void start(bench *b, gf_engine *engine, const bench_row *work) {
     for (uint64_t i = 0; i < work->images; i++) {
         b->in[i] = (gf_pixels){b->from + i * b->step, b->stride};
         for (int k = 0; k < 2; k++)
-            b->out[k][i] = (gf_out_pixels){b->to[k] + i * b->step, b->stride};
+            b->out[k][i] = (gf_out_pixels){b->to[k] + i * out_step, out_stride};
     }
     must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
@@ -155,6 +178,7 @@ static void finish(bench *b) {
     cudaFree(b->from);
     cudaFree(b->to[0]);
     cudaFree(b->to[1]);
+    cudaFree(b->unread);
     cudaStreamDestroy(b->stream);
     cudaEventDestroy(b->begin);
     cudaEventDestroy(b->end);
@@ -204,11 +228,40 @@ static double time_calls(bench *b, int calls, double *host) {
     return seconds;
 }
 
-/* Return the seconds of one call in a replayed graph, or 0 for a measurement. */
-static double time_graph(bench *b) {
+/* Queue a call, or only read its input. */
+static void queue(bench *b, int i, bool reads) {
+    if (reads)
+        must(bench_queue_read(b->from, b->bytes / 16 * 16, b->unread, b->stream), "read");
+    else
+        call(b, i);
+}
+
+/* Return the seconds of one call in a graph, and leave what its first replay has made. */
+static double time_replay(bench *b, bool reads, unsigned char *replayed) {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
-    const size_t size = b->work->images * b->step;
+    must(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
+    for (int i = 0; i < GRAPH_CALLS; i++)
+        queue(b, i, reads);
+    must(cudaStreamEndCapture(b->stream, &graph), "capture");
+    must(cudaGraphInstantiateWithFlags(&exec, graph, 0), "cudaGraphInstantiate");
+    must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
+    if (replayed)
+        must(cudaMemcpyAsync(replayed, b->to[0], b->out_size, cudaMemcpyDeviceToHost, b->stream),
+             "download");
+    must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
+    for (int i = 0; i < 10; i++)
+        must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
+    must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
+    const double seconds = elapsed(b) / (10 * GRAPH_CALLS);
+    must(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    return seconds;
+}
+
+/* Return the seconds of one call in a replayed graph, or 0 for a measurement. */
+static double time_graph(bench *b) {
+    const size_t size = b->out_size;
     if (b->measures)
         return 0;
     unsigned char *direct = malloc(size), *replayed = malloc(size);
@@ -218,24 +271,11 @@ static double time_graph(bench *b) {
     call(b, 0);
     must(cudaMemcpyAsync(direct, b->to[0], size, cudaMemcpyDeviceToHost, b->stream), "download");
     must(cudaMemsetAsync(b->to[0], 0, size, b->stream), "cudaMemset");
-    must(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
-    for (int i = 0; i < GRAPH_CALLS; i++)
-        call(b, i);
-    must(cudaStreamEndCapture(b->stream, &graph), "capture");
-    must(cudaGraphInstantiateWithFlags(&exec, graph, 0), "cudaGraphInstantiate");
-    must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
-    must(cudaMemcpyAsync(replayed, b->to[0], size, cudaMemcpyDeviceToHost, b->stream), "download");
-    must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
-    for (int i = 0; i < 10; i++)
-        must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
-    must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
-    const double seconds = elapsed(b) / (10 * GRAPH_CALLS);
+    const double seconds = time_replay(b, false, replayed);
     if (memcmp(direct, replayed, size) != 0) {
         fprintf(stderr, "bench-device: the graph has other bits\n");
         exit(1);
     }
-    must(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
-    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
     free(direct);
     free(replayed);
     return seconds;
@@ -244,7 +284,7 @@ static double time_graph(bench *b) {
 static void measure(gf_engine *engine, const bench_row *work, int rounds) {
     static const char *const types[] = {"u8", "u16", "f32"};
     double device[MAX_ROUNDS], share[MAX_ROUNDS], host[MAX_ROUNDS], copy_host[MAX_ROUNDS];
-    double replay[MAX_ROUNDS];
+    double replay[MAX_ROUNDS], read[MAX_ROUNDS];
     const int calls = work->images > 1 ? CALLS / 10 : CALLS;
     bench b;
     char label[96];
@@ -256,6 +296,7 @@ static void measure(gf_engine *engine, const bench_row *work, int rounds) {
         device[i] = time_calls(&b, calls, &host[i]);
         replay[i] = time_graph(&b);
         share[i] = copy / device[i];
+        read[i] = time_replay(&b, true, NULL) / (b.measures ? device[i] : replay[i]);
     }
     snprintf(label, sizeof label, "%s %s%s", work->filter, work->text,
              work->apart ? " (images apart)" : "");
@@ -265,9 +306,10 @@ static void measure(gf_engine *engine, const bench_row *work, int rounds) {
            median(share, rounds), median(device, rounds) * 1e6, median(host, rounds) * 1e6,
            median(copy_host, rounds) * 1e6);
     if (b.measures)
-        printf("        -\n");
+        printf("        -");
     else
-        printf(" %8.1f\n", median(replay, rounds) * 1e6);
+        printf(" %8.1f", median(replay, rounds) * 1e6);
+    printf(" %7.3f\n", median(read, rounds));
     fflush(stdout);
     finish(&b);
 }
@@ -349,11 +391,12 @@ int main(int argc, char **argv) {
     gf_engine *engine;
     gf_error error = {0};
     check(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &error), &error);
-    printf("%-30s %-24s %7s %9s %8s %8s %8s\n", "call", "images", "share", "us", "host us",
-           "copy's", "graph us");
+    printf("%-30s %-24s %7s %9s %8s %8s %8s %7s\n", "call", "images", "share", "us", "host us",
+           "copy's", "graph us", "read");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        measure(engine, &rows[i], rounds);
-    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
+        if (argc < 3 || strcmp(argv[2], rows[i].filter) == 0)
+            measure(engine, &rows[i], rounds);
+    for (size_t i = 0; i < sizeof chains / sizeof chains[0] && argc < 3; i++)
         measure_chain(engine, chains[i], rounds);
     gf_engine_close(engine);
     return 0;

@@ -26,7 +26,7 @@ $(BUILD)/bench-cuda: $(BENCH_CU:%.cu=$(OBJ)/%.cu.o) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
-$(BUILD)/bench-chain: $(patsubst %,$(OBJ)/bench/%.cu.o,chain cuda_case cuda_content cuda_print cuda_timing) $(BUILD)/libgpufilter.a
+$(BUILD)/bench-chain: $(patsubst %,$(OBJ)/bench/%.cu.o,chain cuda_case cuda_content cuda_print cuda_timing read) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
@@ -35,7 +35,7 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) 
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
 $(OBJ)/bench/device.o $(OBJ)/bench/png_device.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
-$(BUILD)/bench-device: $(OBJ)/bench/device.o $(BUILD)/libgpufilter.a
+$(BUILD)/bench-device: $(OBJ)/bench/device.o $(OBJ)/bench/read.cu.o $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
