@@ -3,7 +3,8 @@
 
 Two kinds of input: "own", written by gpufilter, and "foreign", written by libpng (through cv2 or Pillow). Each of 20
 photographs has many names (hard links). Backends alternate; the reported time is the median. The outputs of all backends
-are compared, byte for byte. The backend "vips" runs the same filter by vips under GNU parallel; its files differ.
+are compared, byte for byte. The backend "vips" runs smooth, or with --filter resize its thumbnail to 256 pixels, under GNU
+parallel; its files differ. For thumbnails: --filter resize --options=--width=256.
 """
 import argparse
 import filecmp
@@ -69,13 +70,16 @@ def link(args, files, kind, count):
     return directory
 
 
-def peer(directory, out):
+def peer(directory, out, resizes):
     """Return the command that filters the files named on its standard input by vips."""
+    parallel = ["parallel", "-j", str(os.cpu_count())]
+    os.makedirs(out)
+    if resizes:
+        return parallel + [f"VIPS_CONCURRENCY=1 vips thumbnail {{}} {out}/{{/}} 256"]
     mask = f"{directory}/mask.mat"
     with open(mask, "w", encoding="ascii") as file:
         file.write(f"{len(e2e_work.TAPS)} 1 {sum(e2e_work.TAPS)}\n{' '.join(map(str, e2e_work.TAPS))}\n")
-    os.makedirs(out)
-    return ["parallel", "-j", str(os.cpu_count()),
+    return parallel + [
             "VIPS_CONCURRENCY=1 " + " ".join(e2e_work.smooth("vips", "vips", None, "{}", f"{out}/{{/}}", mask))]
 
 
@@ -83,7 +87,7 @@ def run(args, backend, source, out):
     """Run the batch. Return its time."""
     shutil.rmtree(out, ignore_errors=True)
     if backend == "vips":
-        command = peer(args.directory, out)
+        command = peer(args.directory, out, args.filter == "resize")
     else:
         command = [f"{args.build}/gpufilter", args.filter, "--backend", backend, "--quiet"] + args.options + [
             "--files-from", "-", "--out-dir", out]
