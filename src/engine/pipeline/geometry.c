@@ -48,11 +48,14 @@ static gf_u128 geometry_bytes(const gf_cut *cut, uint32_t pieces) {
     return bytes;
 }
 
-/* Return the most rows that strips of an edge share. */
+/* Return the most rows that strips of an edge share, in rows of the edge with the largest ones. */
 static uint64_t geometry_halo(const gf_cut *cut) {
+    size_t largest = 1;
     uint64_t most = 0;
     for (uint32_t e = 0; e <= cut->nodes->count; e++)
-        most = gf_max(most, cut->edge[e].keep);
+        largest = cut->edge[e].stride > largest ? cut->edge[e].stride : largest;
+    for (uint32_t e = 0; e <= cut->nodes->count; e++)
+        most = gf_max(most, (cut->edge[e].keep * cut->edge[e].stride + largest - 1) / largest);
     return most;
 }
 
