@@ -125,16 +125,13 @@ static bool resize_fill(const gf_resize_plan *plan, const gf_resize_side *side, 
                         double *weights) {
     gf_resize_span *spans = plan->head.owned;
     unsigned char *taps = (unsigned char *)(spans + side->out);
-    uint64_t next = 0, end = 0;
+    uint64_t next = 0;
     bool kept = true;
     for (uint64_t i = 0; i < side->out && kept; i++) {
         gf_range window = gf_resize_window(side, i, weights);
         assert(window.first < window.end && window.end <= side->in);
-        if (plan->down) {
-            /* Rows that no output row weighs belong to the next one, or to the last. */
-            rows[i].first = gf_min(window.first, end);
-            rows[i].end = end = i + 1 < side->out ? window.end : side->in;
-        }
+        if (plan->down)
+            rows[i] = window;
         const double *first = weights;
         uint64_t count = window.end - window.first;
         if (plan->form == GF_RESIZE_SINGLE) { /* 0 * NaN is NaN */

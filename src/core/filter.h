@@ -44,9 +44,8 @@ struct gf_plan {
     gf_format source; /* input of the first stage */
     /* Row map. Output row y reads input rows y - before to y + after, clipped at the edges, or, for
      * a plan with an image of another height, rows[y]. Neither bound decreases from row to row,
-     * each range has rows, and together they have all rows of the input: a source decodes them
-     * anyway. Without an output image, rows are those of the input. Only the gf_map functions and
-     * the check in plan.c read it. */
+     * and each range has rows; rows of the input may be in none. Without an output image, rows are
+     * those of the input. Only the gf_map functions and the check in plan.c read it. */
     uint64_t before, after;
     const gf_range *rows;
     uint32_t record;      /* size of a row's record in bytes, a multiple of 8 */

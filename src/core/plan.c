@@ -15,14 +15,14 @@ static bool plan_map_is_valid(const gf_plan *plan) {
     const uint64_t rows = gf_plan_rows(plan);
     if (!plan->rows)
         return rows == plan->in.height;
-    for (uint64_t y = 0, first = 0, end = 0; y < rows; first = plan->rows[y].first, y++) {
+    for (uint64_t y = 0, first = 0, end = 0; y < rows; y++) {
         const gf_range *range = &plan->rows[y];
-        if (range->first < first || range->first > end || range->end < end ||
-            range->end <= range->first)
+        if (range->first < first || range->end < end || range->end <= range->first)
             return false;
+        first = range->first;
         end = range->end;
     }
-    return plan->out.width && plan->rows[rows - 1].end == plan->in.height;
+    return plan->out.width && plan->rows[rows - 1].end <= plan->in.height;
 }
 
 static gf_status plan_create(const gf_filter *filter, const gf_settings *settings,

@@ -336,6 +336,7 @@ static gf_status partial_stream(gf_task *task, gf_range rows, gf_partial *partia
         needs = gf_map_needs(nodes->node[i].plan, needs);
     pass.job.source = (gf_range){gf_cut_position(nodes, edge, rows.first),
                                  gf_cut_position(nodes, edge, rows.end)};
+    needs.first = gf_min(needs.first, pass.job.source.first); /* rows that no output row needs */
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
     task->watch.first = needs.first;
