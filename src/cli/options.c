@@ -164,7 +164,7 @@ static const struct gf_common {
          "memory limit per image: strips, results, samples, buffered images; unless set, at "
          "most half of a container's limit",
          "4G", 1, 1e18),
-    SIZE(ANY, files.max_pixels, "max-pixels", 0, "N", "pixel limit per input", "32G", 1, 1e18),
+    SIZE(ANY, files.max_pixels, "max-pixels", 0, "N", "pixel limit per image", "32G", 1, 1e18),
     SIZE(ANY, files.max_chunk, "max-chunk", 0, "SIZE", "size limit per metadata chunk of an input",
          "16M", 1024, 2147483647),
     INT(ANY, files.max_seconds, "max-seconds", 0, "N",

@@ -13,7 +13,7 @@ typedef struct gf_page_place {
 } gf_page_place;
 
 typedef struct gf_limits {
-    uint64_t max_pixels;  /* width x height of an input; option --max-pixels */
+    uint64_t max_pixels;  /* width x height of an image; option --max-pixels */
     uint64_t max_memory;  /* bytes allocated for one image or one row; option --max-memory */
     uint64_t max_chunk;   /* bytes of one metadata chunk; option --max-chunk */
     uint32_t max_seconds; /* CPU time of decoding; option --max-seconds */

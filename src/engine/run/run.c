@@ -138,6 +138,13 @@ static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_err
         weighed.options.premultiply = GF_PREMULTIPLY_OFF;
     if ((status = gf_graph_new(&weighed, &task->inputs.format, &task->graph, error)))
         return status;
+    for (uint32_t i = 0; i < chain->steps && !status; i++) {
+        const gf_format *out = &task->graph->out[i];
+        const gf_filter *filter = chain->step[i].filter;
+        if (filter && out->width)
+            status = gf_chain_fail_step(
+                chain, i, gf_check_pixels(out, limits, filter->info.name, error), error);
+    }
     gf_graph_inputs(task->graph, formats);
     for (uint32_t step = 0, i = 1; i < chain->inputs && !status; step++) {
         const gf_filter *filter = chain->step[step].filter;

@@ -159,6 +159,12 @@ $ gpufilter smooth $(printf 'a/%.0s' {1..900}) out.png 2>&1 | tail -c 55
 $ gpufilter smooth --max-pixels 1000 samples/scene.png out.png
 ! gpufilter: samples/scene.png: 768x512 pixels are over the limit of 1000; raise it with --max-pixels
 [1]
+$ gpufilter resize --scale 1000 samples/scene.png out.png
+! gpufilter: resize: 768000x512000 pixels are over the limit of 34359738368; raise it with --max-pixels
+[1]
+$ gpufilter run --max-pixels 475734 samples/scene.png ! gaussian ! resize scale=1.1 ! write out.png
+! gpufilter: step 2, resize: 845x563 pixels are over the limit of 475734; raise it with --max-pixels
+[1]
 $ gpufilter smooth --max-memory 1000 samples/scene.png out.png
 ! gpufilter: samples/scene.png: 4608 bytes for two rows are over the limit of 1000; raise it with --max-memory
 [1]
