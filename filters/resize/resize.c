@@ -24,6 +24,7 @@ static const gf_param params[] = {
                     kernels),
     GF_FLAG_PARAM("no-antialias", 0, "do not widen the kernel when the image becomes smaller"),
     GF_FLAG_PARAM("no-enlarge", 0, "limit W and H to the sides of the image"),
+    GF_FLAG_PARAM("fast", 0, "let the decoder of a JPEG scale, if the image becomes smaller"),
 };
 
 /* The options that select a size. */
@@ -144,12 +145,35 @@ static gf_status resize_set_sides(const gf_settings *settings, const gf_format *
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
+/* With --fast, return the smallest scale that leaves twice the sides of the output. Resizing from
+ * less would show the blocks of the decoder. */
+static uint32_t resize_eighths(const gf_settings *settings, const gf_format *image) {
+    gf_resize_side side[2];
+    uint32_t eighths = 8;
+    if (gf_settings_flag(settings, "fast") && !gf_settings_flag(settings, "no-antialias") &&
+        !resize_set_sides(settings, image, side, NULL))
+        while (eighths > 1 && side[0].length * eighths >= 32 * (double)side[0].out &&
+               side[1].length * eighths >= 32 * (double)side[1].out)
+            eighths /= 2;
+    return eighths;
+}
+
 static gf_status plan_resize(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_resize_plan *plan = (gf_resize_plan *)head;
     gf_resize_side sides[2];
-    gf_status status = resize_set_sides(settings, &head->source, sides, error);
+    gf_format image = head->source;
+    if (head->scaled.eighths) {
+        image.width = head->scaled.width;
+        image.height = head->scaled.height;
+    }
+    gf_status status = resize_set_sides(settings, &image, sides, error);
     if (status)
         return status;
+    for (int i = 0; i < 2 && head->scaled.eighths; i++) { /* in samples of the scaled image */
+        sides[i].in = i ? head->source.height : head->source.width;
+        sides[i].from *= head->scaled.eighths / 8.0;
+        sides[i].length *= head->scaled.eighths / 8.0;
+    }
     /* As Pillow 13: y first if the height loses more than twice as many samples as the width. */
     const int64_t less[2] = {(int64_t)(sides[0].in - sides[0].out),
                              (int64_t)(sides[1].in - sides[1].out)};
@@ -182,7 +206,11 @@ const gf_filter gf_resize_filter = {
                 "\n"
                 "8-bit grey and RGB images become those of Pillow, bit for bit: resize, with\n"
                 "--cover ImageOps.fit. By default, colours are weighed by alpha. All backends\n"
-                "produce the same bits.\n",
+                "produce the same bits.\n"
+                "\n"
+                "--fast decodes JPEGs at 1/2, 1/4 or 1/8 if both sides stay twice those of the\n"
+                "output; results differ slightly. It has no effect on other inputs, with --crop,\n"
+                "--linear or --no-antialias, or if a step without it reads the input of a run.\n",
             .examples = "gpufilter resize --width 800 in.png out.png\n"
                         "gpufilter resize --fit 1920x1080 --no-enlarge *.png --out-dir small\n"
                         "gpufilter resize --cover 224x224 --kernel bilinear in.png out.png\n",
@@ -193,6 +221,7 @@ const gf_filter gf_resize_filter = {
     .plan = plan_resize,
     .mixes_pixels = true,
     .premultiplies = true,
+    .eighths = resize_eighths,
     .golden = gf_resize_golden,
     .cpu = {.run = GF_LEVELS(gf_resize_cpu)},
 };

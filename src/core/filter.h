@@ -42,6 +42,7 @@ struct gf_plan {
     uint32_t stage;   /* below gf_filter_stages(filter): the image of each one is the input of the
                        * next */
     gf_format source; /* input of the first stage */
+    gf_scaled scaled; /* how that image was made, if its decoder has scaled it */
     /* Row map. Output row y reads input rows y - before to y + after, clipped at the edges, or, for
      * a plan with an image of another height, rows[y]. Neither bound decreases from row to row,
      * and each range has rows; rows of the input may be in none. Without an output image, rows are
@@ -210,6 +211,8 @@ struct gf_filter {
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
     /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
     bool mixes_pixels;
+    /* Return the scale, in 1/8, at which a decoder may read an image; 8: no other. NULL: none. */
+    uint32_t (*eighths)(const gf_settings *settings, const gf_format *image);
     bool premultiplies; /* GF_PREMULTIPLY_AUTO weighs colours by alpha for this filter */
     gf_nodata_use nodata;
     /* Complete the plan, usually its constants, from the data of the measure of
@@ -287,6 +290,10 @@ static inline uint32_t gf_filter_stages(const gf_filter *filter) {
  * filter. */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error);
+/* The same for an image that its decoder has scaled to this format. */
+gf_status gf_plan_new_scaled(const gf_filter *filter, const gf_settings *settings,
+                             const gf_format *format, const gf_scaled *scaled, gf_plan **plan,
+                             gf_error *error);
 /* Create the plan of the next stage, which reads the image of `before`. */
 gf_status gf_plan_next(const gf_plan *before, const gf_settings *settings, gf_plan **plan,
                        gf_error *error);

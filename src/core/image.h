@@ -4,6 +4,12 @@
 
 #include "gpufilter_tools.h"
 
+/* An image that its decoder has scaled. */
+typedef struct gf_scaled {
+    uint64_t width, height; /* in the file, upright */
+    uint32_t eighths;       /* scale in 1/8; sizes are rounded up. 0: not scaled */
+} gf_scaled;
+
 /* View of rows [y0, y0 + rows) of an image. data points to row y0. */
 typedef struct gf_rows {
     unsigned char *data;

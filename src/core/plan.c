@@ -15,31 +15,28 @@ static bool plan_map_is_valid(const gf_plan *plan) {
     const uint64_t rows = gf_plan_rows(plan);
     if (!plan->rows)
         return rows == plan->in.height;
-    for (uint64_t y = 0, first = 0, end = 0; y < rows; y++) {
+    for (uint64_t y = 0, first = 0, end = 0; y < rows; first = plan->rows[y].first, y++) {
         const gf_range *range = &plan->rows[y];
         if (range->first < first || range->end < end || range->end <= range->first)
             return false;
-        first = range->first;
         end = range->end;
     }
     return plan->out.width && plan->rows[rows - 1].end <= plan->in.height;
 }
 
-static gf_status plan_create(const gf_filter *filter, const gf_settings *settings,
-                             const gf_format *format, const gf_plan *before, gf_plan **out,
+/* Create the plan that `as` begins: with its filter, input, stage and source. */
+static gf_status plan_create(const gf_plan *as, const gf_settings *settings, gf_plan **out,
                              gf_error *error) {
+    const gf_filter *filter = as->filter;
     assert(gf_settings_fit(settings, filter->info.params));
     gf_plan *plan = calloc(1, filter->plan_bytes);
     if (!plan)
         return gf_fail_memory(error, filter->info.name, filter->plan_bytes, "a plan");
-    plan->filter = filter;
-    plan->in = *format;
+    *plan = *as;
     plan->inputs = filter->info.inputs;
-    plan->stage = before ? before->stage + 1 : 0;
-    plan->source = before ? before->source : *format;
     plan->golden_only = !filter->cpu.run[GF_ISA_PORTABLE];
     if (filter->info.makes_image)
-        plan->out = *format;
+        plan->out = plan->in;
     const gf_status status = filter->plan(settings, plan, error);
     if (status) {
         gf_plan_free(plan);
@@ -50,14 +47,26 @@ static gf_status plan_create(const gf_filter *filter, const gf_settings *setting
     return GF_OK;
 }
 
+gf_status gf_plan_new_scaled(const gf_filter *filter, const gf_settings *settings,
+                             const gf_format *format, const gf_scaled *scaled, gf_plan **plan,
+                             gf_error *error) {
+    const gf_plan as = {.filter = filter, .in = *format, .source = *format, .scaled = *scaled};
+    return plan_create(&as, settings, plan, error);
+}
+
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error) {
-    return plan_create(filter, settings, format, NULL, plan, error);
+    return gf_plan_new_scaled(filter, settings, format, &(gf_scaled){0}, plan, error);
 }
 
 gf_status gf_plan_next(const gf_plan *before, const gf_settings *settings, gf_plan **plan,
                        gf_error *error) {
-    return plan_create(before->filter, settings, &before->out, before, plan, error);
+    const gf_plan as = {.filter = before->filter,
+                        .in = before->out,
+                        .stage = before->stage + 1,
+                        .source = before->source,
+                        .scaled = before->scaled};
+    return plan_create(&as, settings, plan, error);
 }
 
 void gf_plan_free(gf_plan *plan) {

@@ -34,6 +34,10 @@ typedef struct gf_limits {
     gf_depth as;          /* as in gf_file_options */
     const char *channels; /* as in gf_file_options */
     gf_page_place *place; /* updated; NULL: pages are found from the first one */
+    /* Return the scale, in 1/8, at which to decode an image, upright; `chain` is its argument.
+     * Formats that cannot scale do not call it. NULL: 8. */
+    uint32_t (*eighths)(const void *chain, const gf_format *image);
+    const void *chain;
 } gf_limits;
 
 /* Return the limits with each 0 replaced by its default. limits may be NULL. */

@@ -59,8 +59,11 @@ static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2],
 
 /* Open the file of an input. */
 static gf_status inputs_open_source(gf_inputs *inputs, uint32_t i, gf_error *error) {
+    gf_limits limits = inputs->limits;
     inputs->seconds[i] = 0;
-    return gf_source_open(inputs->paths[i], &inputs->limits, &inputs->sources[i], error);
+    if (i)
+        limits.eighths = NULL;
+    return gf_source_open(inputs->paths[i], &limits, &inputs->sources[i], error);
 }
 
 gf_status gf_inputs_check_second(const gf_inputs *inputs, uint32_t i, const gf_format *format,

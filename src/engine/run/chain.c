@@ -217,6 +217,7 @@ void gf_chain_close(gf_chain *chain) {
 typedef struct graph_image {
     uint32_t edge;
     gf_format format;
+    gf_scaled scaled;
     gf_type type;       /* in which writers store it, unless they have another */
     bool linear;        /* f32 of linear light; writers of integers store sRGB */
     bool premultiplied; /* f32 colours are multiplied by alpha, which is data */
@@ -235,7 +236,8 @@ static gf_status graph_add(gf_graph *graph, uint32_t step, const gf_filter *filt
                            filter->info.name);
         const gf_status status =
             stage ? gf_plan_next(graph->plan[i - 1], settings, &graph->plan[i], error)
-                  : gf_plan_new(filter, settings, &image->format, &graph->plan[i], error);
+                  : gf_plan_new_scaled(filter, settings, &image->format, &image->scaled,
+                                       &graph->plan[i], error);
         if (status)
             return status;
         graph->nodes.count++;
@@ -363,6 +365,7 @@ static gf_status graph_add_step(const gf_chain *chain, uint32_t i, graph_image *
     const uint32_t node = graph->nodes.count - 1;
     graph_image made = *image;
     made.edge = node + 1;
+    made.scaled.eighths = 0;
     made.format = graph->out[i] = graph->plan[node]->out;
     graph->node_of[i] = node;
     if (step->filter->info.makes_image) {
@@ -401,7 +404,7 @@ static gf_status graph_convert_input(const gf_chain *chain, graph_image *image, 
 
 gf_status gf_graph_new(const gf_chain *chain, const gf_format *in, gf_graph **out,
                        gf_error *error) {
-    graph_image image = {.format = *in, .type = in->type};
+    graph_image image = {.format = *in, .scaled = chain->scaled, .type = in->type};
     gf_graph *graph = *out = calloc(1, sizeof *graph);
     if (!graph)
         return gf_fail_memory(error, gf_chain_name(chain), sizeof *graph, "nodes");

@@ -116,6 +116,20 @@ static gf_nodata_use task_nodata(const gf_chain *chain, const gf_filter **confli
     return GF_NODATA_KEPT;
 }
 
+/* Return the scale, in 1/8, at which all steps that read the input need it. Decoders do not scale
+ * linear light. */
+static uint32_t task_eighths(const void *context, const gf_format *image) {
+    const gf_chain *chain = context;
+    uint64_t eighths = chain->options.linear ? 8 : 1;
+    for (uint32_t i = 0; i < chain->steps; i++) {
+        const gf_chain_step *step = &chain->step[i];
+        const bool scales = step->filter && step->filter->eighths;
+        if (i == 0 || step->from_input)
+            eighths = gf_max(eighths, scales ? step->filter->eighths(step->settings, image) : 8);
+    }
+    return (uint32_t)eighths;
+}
+
 /* Open the inputs, with the second ones of steps. */
 static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_error *error) {
     const gf_chain *chain = task->chain;
@@ -132,18 +146,19 @@ static gf_status task_open_inputs(gf_task *task, const gf_limits *limits, gf_err
                          task->inputs.name, conflict->info.name, conflict->info.name);
     if (status)
         return status;
-    gf_chain weighed = *chain; /* TIFFs may have samples that are premultiplied already */
+    gf_chain read = *chain; /* TIFFs may have samples that are premultiplied already */
     if (task->inputs.sources[0]->metadata.associated_alpha &&
-        weighed.options.premultiply == GF_PREMULTIPLY_AUTO)
-        weighed.options.premultiply = GF_PREMULTIPLY_OFF;
-    if ((status = gf_graph_new(&weighed, &task->inputs.format, &task->graph, error)))
+        read.options.premultiply == GF_PREMULTIPLY_AUTO)
+        read.options.premultiply = GF_PREMULTIPLY_OFF;
+    read.scaled = task->inputs.sources[0]->scaled;
+    if ((status = gf_graph_new(&read, &task->inputs.format, &task->graph, error)))
         return status;
     for (uint32_t i = 0; i < chain->steps && !status; i++) {
         const gf_format *out = &task->graph->out[i];
-        const gf_filter *filter = chain->step[i].filter;
-        if (filter && out->width)
+        if (chain->step[i].filter && out->width)
             status = gf_chain_fail_step(
-                chain, i, gf_check_pixels(out, limits, filter->info.name, error), error);
+                chain, i, gf_check_pixels(out, limits, chain->step[i].filter->info.name, error),
+                error);
     }
     gf_graph_inputs(task->graph, formats);
     for (uint32_t step = 0, i = 1; i < chain->inputs && !status; step++) {
@@ -176,6 +191,8 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     limits.stacked = stacked;
     limits.shared = makes && !chain->refines; /* which measures first */
     limits.place = task->place;
+    limits.eighths = task_eighths;
+    limits.chain = chain;
     task->watch = (gf_watch){
         .item = chain->item, .progress = options->progress, .context = options->progress_context};
     gf_status status = task_open_inputs(task, &limits, error);

@@ -33,7 +33,8 @@ typedef struct gf_chain {
     uint64_t count;                      /* images in memory, at least 1 */
     bool many;                           /* lists of images follow, also after a single one */
     gf_file_options options;
-    uint64_t item; /* index in a batch */
+    gf_scaled scaled; /* the image, by its decoder */
+    uint64_t item;    /* index in a batch */
 } gf_chain;
 
 /* Resolve the steps of a job, which must outlive the chain. Close it, also after a failure. */

@@ -406,6 +406,28 @@ static gf_status source_open_page(jpeg_source *source, gf_error *error) {
     return source_read_header(source, error);
 }
 
+/* Let the decoder scale its blocks, as far as the caller allows. */
+static void source_scale(jpeg_source *source) {
+    gf_source *base = &source->base;
+    const gf_limits *limits = &source->limits;
+    gf_format *format = &base->format, upright = *format;
+    if (limits->autorotate && gf_metadata_orientation(&base->metadata) >= 5) {
+        upright.width = format->height;
+        upright.height = format->width;
+    }
+    const uint32_t eighths =
+        limits->eighths && !limits->crop ? limits->eighths(limits->chain, &upright) : 8;
+    if (eighths == 8)
+        return;
+    base->scaled = (gf_scaled){upright.width, upright.height, eighths};
+    source->jpeg.scale_num = eighths;
+    source->jpeg.scale_denom = 8;
+    format->width = (format->width * eighths + 7) / 8;
+    format->height = (format->height * eighths + 7) / 8;
+    gf_note(&base->metadata.remarks, "--fast: %ux%u pixels decoded at a scale of %" PRIu32 "/8",
+            source->jpeg.image_width, source->jpeg.image_height, eighths);
+}
+
 /* Set the format, and check the colour space and the memory. */
 static gf_status source_set_format(jpeg_source *source, gf_error *error) {
     struct jpeg_decompress_struct *jpeg = &source->jpeg;
@@ -429,6 +451,8 @@ static gf_status source_set_format(jpeg_source *source, gf_error *error) {
         bytes += (uint64_t)jpeg->comp_info[i].width_in_blocks *
                  jpeg->comp_info[i].height_in_blocks * sizeof(JBLOCK);
     const gf_status status = gf_check_pixels(format, &source->limits, name, error);
+    if (!status)
+        source_scale(source);
     /* The coefficients of a file with several scans are held together. */
     return status || !jpeg_has_multiple_scans(jpeg)
                ? status

@@ -73,6 +73,7 @@ struct gf_source {
     uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish or
                        * cancel */
     uint32_t pages;   /* pages of the file; 0: the format has none */
+    gf_scaled scaled; /* as gf_limits.eighths says */
     bool held;        /* reading any row reads the whole image, which is held in memory */
     const struct gf_codec *codec; /* file format; NULL for memory. Set by gf_source_open unless
                                    * the source knows a better one. */

@@ -173,3 +173,30 @@ $ gpufilter smooth -kc small --tiff-compression lzw samples/page.png e.pgm; for 
 ! gpufilter: samples/page.png: --tiff-compression has no effect on PGM
 ! gpufilter: samples/page.png: --tiff-compression has no effect on PNG
 ! gpufilter: samples/page.png: --compression has no effect on TIFF
+# --fast lets the decoder of a JPEG scale. All backends read the same pixels, also of a pipe and a turned image.
+$ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").read(); data = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0" + bytes([int(sys.argv[1])]) + bytes(6); sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' $1 $2; }; turn 6 samples/scene.png >t.png; gpufilter smooth -q t.png t.jpg; for size in width=192 width=193 height=33 fit=60x60 cover=30x60 exact=48x1; do set -- --${size%=*} ${size#*=} t.jpg; gpufilter resize --fast $* o.png -f; gpufilter info o.png | cut -d, -f2; for backend in '-b golden' '-b cpu -j 1' --verify; do gpufilter resize -q --fast $* - $backend | cmp - o.png; done; gpufilter resize -q --fast $* - <t.jpg | cmp - o.png; gpufilter resize -q $* full.png -f; gpufilter compare -q o.png full.png; echo $?; gpufilter dot o.png full.png --csv | awk -F, 'END { exit !($NF > 40) }' || echo other; done; gpufilter resize --fast --autorotate --width 60 t.jpg o.png -f; gpufilter info o.png
+>  192x128 RGB u8 (8-bit RGB)
+> 1
+>  193x129 RGB u8 (8-bit RGB)
+> 0
+>  50x33 RGB u8 (8-bit RGB)
+> 1
+>  60x40 RGB u8 (8-bit RGB)
+> 1
+>  30x60 RGB u8 (8-bit RGB)
+> 1
+>  48x1 RGB u8 (8-bit RGB)
+> 1
+> o.png: PNG, 60x90 RGB u8 (8-bit RGB), 16 kB of pixels, orientation 1, metadata: eXIf
+! gpufilter: t.jpg: --fast: 768x512 pixels decoded at a scale of 4/8
+! gpufilter: t.jpg: --fast: 768x512 pixels decoded at a scale of 2/8
+! gpufilter: t.jpg: --fast: 768x512 pixels decoded at a scale of 2/8
+! gpufilter: t.jpg: --fast: 768x512 pixels decoded at a scale of 2/8
+! gpufilter: t.jpg: --fast: 768x512 pixels decoded at a scale of 1/8
+! gpufilter: t.jpg: --fast: 768x512 pixels decoded at a scale of 2/8
+# --fast has no effect where a step needs all pixels, nor on second images. Batches scale each file.
+$ gpufilter smooth -q samples/scene.png s.jpg; for options in --no-antialias --linear '--crop 0,0,700,500'; do gpufilter resize --fast --width 60 $options s.jpg - | cmp - <(gpufilter resize --width 60 $options s.jpg -); done; gpufilter resize --fast --width 60 samples/scene.png - | cmp - <(gpufilter resize --width 60 samples/scene.png -); for steps in 'hist ! resize fast width=60' 'linear ! resize fast width=60' 'resize fast width=60 ! write a.png ! input' 'resize fast width=60 ! write a.png ! input ! resize width=50' 'gaussian ! resize fast width=9'; do gpufilter run -f s.jpg ! $steps ! write b.png >log; done
+$ gpufilter run -f s.jpg ! resize fast width=60 ! write a.png ! input ! resize fast width=100 ! write b.png; gpufilter resize -q --fast --width 100 s.jpg - | cmp - b.png; gpufilter resize -q --fast --width 60 s.jpg s60.png; gpufilter smooth -q --crop 0,0,192,128 s.jpg part.jpg; gpufilter run s.jpg ! resize fast scale=0.25 ! dot part.jpg | head -n 1; gpufilter resize -q --fast --width 60 s.jpg samples/scene.png --out-dir out --format png; cmp out/s.png s60.png
+> s.jpg: 384x256 RGB u8, by cpu
+! gpufilter: s.jpg: --fast: 768x512 pixels decoded at a scale of 4/8
+! gpufilter: s.jpg: --fast: 768x512 pixels decoded at a scale of 4/8

@@ -304,6 +304,59 @@ TEST(taps_have_the_sum_one) {
     }
 }
 
+/* ---- images that their decoder has scaled ------------------------------------------------------
+ */
+
+/* A ramp of the numbers of the columns, 813x313 pixels, scaled to 1/8: 102x40. The last column has
+ * 5/8 of a pixel. A size from the scaled sides, or windows for 102 columns, would move the rest. */
+TEST(scaled_images_keep_their_place) {
+    const gf_format format = image_of(102, 40, 1, GF_F32);
+    const gf_scaled scaled = {813, 313, 1};
+    const gf_filter *filter = gf_filter_find("resize");
+    AUTO(settings) gf_settings *settings = test_settings(filter, "width=50 fast");
+    gf_plan *along, *down;
+    float in[102], out[50];
+    assert_ok(gf_plan_new_scaled(filter, settings, &format, &scaled, &along, NULL));
+    assert_ok(gf_plan_next(along, settings, &down, NULL));
+    assert_int_equal(along->out.width, 50);
+    assert_int_equal(down->out.height, 19); /* 19.25; 40 * 50 / 102 is 19.6 */
+    for (int i = 0; i < 102; i++)
+        in[i] = 8 * (float)i + 4;
+    const gf_strip strip = {.in = {{(unsigned char *)in, sizeof in, 0, 1}},
+                            .out = {(unsigned char *)out, sizeof out, 0, 1},
+                            .constants = along->constants};
+    assert_ok(filter->golden(along, &strip, NULL));
+    for (int i = 3; i < 47; i++)
+        assert_true(fabs(out[i] - (i + 0.5) * 813 / 50) < 0.3);
+    gf_plan_free(along);
+    gf_plan_free(down);
+}
+
+/* The smallest scale that leaves twice the sides. */
+TEST(decoders_scale_to_twice_the_size) {
+    static const struct {
+        const char *options;
+        uint32_t eighths;
+    } cases[] = {
+        {"width=1000 fast", 8},    {"width=501 fast", 8},
+        {"width=500 fast", 4},     {"width=251 fast", 4},
+        {"width=250 fast", 2},     {"width=125 fast", 1},
+        {"width=1 fast", 1},       {"exact=1x501 fast", 8},
+        {"exact=1x500 fast", 4},   {"cover=500x250 fast", 4},
+        {"cover=501x250 fast", 8}, {"cover=500x500 fast", 4},
+        {"scale=0.25 fast", 4},    {"scale=3 fast", 8},
+        {"width=125", 8},          {"width=125 fast no-antialias", 8},
+    };
+    const gf_filter *filter = gf_filter_find("resize");
+    const gf_format format = image_of(2000, 2000, 3, GF_U8);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(settings) gf_settings *settings = test_settings(filter, cases[i].options);
+        const uint32_t eighths = filter->eighths(settings, &format);
+        if (eighths != cases[i].eighths)
+            fail_msg("%s: %u", cases[i].options, eighths);
+    }
+}
+
 int main(void) {
     return test_main(NULL);
 }

@@ -10,14 +10,16 @@
 
 /* ---- files made by libjpeg ------------------------------------------------------------------- */
 
-/* Decode with libjpeg, row by row. */
-static unsigned char *decode_jpeg(const jpeg_file *file) {
+/* Decode with libjpeg, row by row, at a scale in 1/8. */
+static unsigned char *decode_jpeg(const jpeg_file *file, unsigned eighths) {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
     jpeg.err = jpeg_std_error(&errors);
     jpeg_create_decompress(&jpeg);
     jpeg_mem_src(&jpeg, file->data, file->size);
     jpeg_read_header(&jpeg, TRUE);
+    jpeg.scale_num = eighths;
+    jpeg.scale_denom = 8;
     jpeg_start_decompress(&jpeg);
     const size_t row = jpeg.output_width * (size_t)jpeg.output_components;
     unsigned char *pixels = test_alloc(row * jpeg.output_height);
@@ -70,11 +72,36 @@ TEST(decodes_as_libjpeg) {
         const gf_format format = {shapes[i].width, shapes[i].height, (uint32_t)shapes[i].components,
                                   GF_U8, false};
         AUTO(free) jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
-        AUTO(free) unsigned char *expected = decode_jpeg(&file);
+        AUTO(free) unsigned char *expected = decode_jpeg(&file, 8);
         put_bytes(in_directory("x.jpg"), file.data, file.size);
         for (size_t s = 0; s < sizeof strips / sizeof *strips; s++)
             assert_loads(in_directory("x.jpg"), NULL, strips[s], &format, expected);
     }
+}
+
+static uint32_t scale_to(const void *eighths, const gf_format *image) {
+    assert_true(image->width > 0);
+    return *(const uint32_t *)eighths;
+}
+
+/* The size of the source is rounded up; --crop counts in pixels of the file. */
+TEST(scales_as_libjpeg) {
+    const gf_crop crop = {0, 0, 1, 1};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (uint32_t eighths = 1; eighths <= 8; eighths *= 2) {
+            gf_limits limits = {.eighths = scale_to, .chain = &eighths};
+            const gf_format format = {(shapes[i].width * eighths + 7) / 8,
+                                      (shapes[i].height * eighths + 7) / 8,
+                                      (uint32_t)shapes[i].components, GF_U8, false};
+            AUTO(free) jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
+            AUTO(free) unsigned char *expected = decode_jpeg(&file, eighths);
+            AUTO(free) unsigned char *whole = decode_jpeg(&file, 8);
+            put_bytes(in_directory("x.jpg"), file.data, file.size);
+            assert_loads(in_directory("x.jpg"), &limits, 5, &format, expected);
+            limits.crop = &crop;
+            const gf_format pixel = {1, 1, format.channels, GF_U8, false};
+            assert_loads(in_directory("x.jpg"), &limits, 5, &pixel, whole);
+        }
 }
 
 /* Encode with the parameters that the sink uses. */
@@ -383,7 +410,7 @@ TEST(reports_truncation) {
                                      {9, 9, 3, 2, .separate = true}};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
-        AUTO(free) unsigned char *expected = decode_jpeg(&file);
+        AUTO(free) unsigned char *expected = decode_jpeg(&file, 8);
         for (size_t size = 3; size < file.size; size++) {
             gf_format format;
             AUTO(free) unsigned char *pixels;
@@ -573,7 +600,7 @@ TEST(reads_the_images_of_an_mpo) {
         for (uint32_t page = 1; page <= 3; page++) {
             const gf_limits limits = {.page = page};
             const gf_format format = {page == 1 ? 20 : 20 + page, 10, 3, GF_U8, false};
-            AUTO(free) unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
+            AUTO(free) unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page], 8);
             AUTO(source) gf_source *source = open_source(in_directory("x.jpg"), &limits);
             assert_int_equal(source->pages, 3);
             assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));
