@@ -159,7 +159,7 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *cut, gf_error *er
         cut->in = job->in;
         cut->out = job->out;
     }
-    gf_cut_set(cut, 1, request.slots);
+    gf_cut_set(cut, UINT64_MAX, request.slots); /* for the strides */
     const uint64_t rows = request.whole_image   ? UINT64_MAX
                           : job->rows_per_strip ? job->rows_per_strip
                                                 : geometry_height(cut, request.bytes);
