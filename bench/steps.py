@@ -2,6 +2,8 @@
 """Benchmark of several filters in one run: PNG to PNG, median 3x3 ! gaussian ! sharpen ! hist, beside each step alone and
 beside the same steps in libvips (if the package pyvips is installed), in one warm process of libvips.
 
+--thumbnails instead: PNG and JPEG to 512 columns, against thumbnail and resize of libvips.
+
 Programs alternate; ratios are medians of the ratios of each round. Memory is the peak of the process. The chain must
 write the bytes that the steps write one after the other; this is checked first.
 """
@@ -9,6 +11,7 @@ import argparse
 import filecmp
 import json
 import os
+import resource
 import statistics
 import subprocess
 import time
@@ -71,12 +74,52 @@ def vips_chain(threads):
     return timed
 
 
+def thumbnails(args, program, image, output):
+    """Time resize of a PNG and a JPEG: wall time, and CPU time of libvips and of the process."""
+    os.environ["VIPS_CONCURRENCY"] = args.threads
+    import pyvips  # pylint: disable=import-outside-toplevel
+    jpeg = image.replace(".png", ".jpg")
+    pyvips.cache_set_max(0)
+    pyvips.Image.new_from_file(image).jpegsave(jpeg, Q=90)
+    print(f"libvips {'.'.join(str(pyvips.version(i)) for i in range(3))}, {args.size}, {args.threads} threads")
+
+    def cpu(who):
+        usage = resource.getrusage(who)
+        return usage.ru_utime + usage.ru_stime
+
+    def thumbnail(path):
+        return pyvips.Image.thumbnail(path, 512)
+
+    def resize(path):
+        whole = pyvips.Image.new_from_file(path, access="sequential")
+        return whole.resize(512 / whole.width)
+
+    jobs = [("PNG / thumbnail", image, [], thumbnail), ("JPEG --fast / thumbnail", jpeg, ["--fast"], thumbnail),
+            ("JPEG / resize", jpeg, [], resize)]
+    for name, path, options, peer in jobs:
+        rounds = []
+        for _ in range(args.rounds):
+            target = output + os.path.splitext(path)[1]
+            before, began = cpu(resource.RUSAGE_CHILDREN), time.perf_counter()
+            subprocess.run([program, "resize", "-qf", "-b", "cpu", "-j", args.threads, "--sync", "never", "--width", "512",
+                            *options, path, target], check=True)
+            ended, used = time.perf_counter(), cpu(resource.RUSAGE_CHILDREN) - before
+            before = cpu(resource.RUSAGE_SELF)
+            peer(path).write_to_file(target, **({"compression": 1} if path == image else {"Q": 95}))
+            rounds.append((ended - began, time.perf_counter() - ended, used, cpu(resource.RUSAGE_SELF) - before))
+        ours, theirs, used, peer_used = (statistics.median(column) for column in zip(*rounds))
+        ratio = statistics.median(one[0] / one[1] for one in rounds)
+        print(f"{name:24} {ours * 1000:5.0f} ms, {theirs * 1000:5.0f} ms: {ratio:.2f}; "
+              f"CPU {used * 1000:.0f} ms, {peer_used * 1000:.0f} ms: {used / peer_used:.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("-j", "--threads", default=str(os.cpu_count()))
     parser.add_argument("--size", default="6000x4000", help="of the RGB image")
+    parser.add_argument("--thumbnails", action="store_true", help="time resize instead")
     args = parser.parse_args()
     program, directory = f"{args.build}/gpufilter", f"{args.build}/bench-chain-files"
     os.makedirs(directory, exist_ok=True)
@@ -84,6 +127,9 @@ def main():
     image, output = f"{directory}/{args.size}.png", f"{directory}/out"
     if not os.path.exists(image):
         subprocess.run([f"{args.build}/draw", "--photo", width, height, "1", image], check=True)
+    if args.thumbnails:
+        thumbnails(args, program, image, output)
+        return
     check(program, image, output, args.threads)
     jobs = {step[0]: single(program, image, f"{output}-s.png", args.threads, step) for step in STEPS}
     jobs["hist"] = [program, "hist", "-q", "-j", args.threads, image]
