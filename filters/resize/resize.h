@@ -29,6 +29,9 @@ typedef enum gf_resize_form {
 
 enum { GF_RESIZE_FIXED_BITS = 22, GF_RESIZE_WIDE_BITS = 35, GF_RESIZE_TRIMMED = 3 };
 
+/* Samples in the scratch memory of a CPU thread. */
+enum { GF_RESIZE_SCRATCH = 36 << 10 };
+
 /* The samples that an output sample reads. Both ends do not decrease from one output sample to the
  * next, but for up to GF_RESIZE_TRIMMED samples in the form SINGLE. */
 typedef struct gf_resize_span {

@@ -3,66 +3,136 @@
 #define SUM GF_T(sum)
 #define SAMPLE GF_T(sample)
 
-static inline SAMPLE GF_T(resize_sample)(SUM sum) {
-    return (SAMPLE)OF_SUM(sum, resize_round)(sum, sizeof(SAMPLE) == 1 ? 255 : 65535);
+/* Add rows that are `stride` bytes apart, times taps, to n sums. n is a constant at every call.
+ * begun: the sums have values. */
+GF_INLINE void GF_T(resize_add_rows)(SUM *sums, const bool begun, const void *from, size_t stride,
+                                     const SUM *taps, uint64_t count, const size_t n) {
+    const size_t bytes = sizeof(GF_T(vec_sum)), step = bytes / sizeof(SUM);
+    GF_T(vec_sum) s[MAX_LANES];
+    for (size_t j = 0; j < n / step; j++)
+        if (begun)
+            memcpy(&s[j], sums + j * step, bytes);
+        else
+            s[j] = -(GF_T(vec_sum)){0}; /* -0 is neutral, +0 is not */
+    for (uint64_t k = 0; k < count; k++) {
+        const unsigned char *row = (const unsigned char *)from + k * stride;
+        for (size_t j = 0; j < n / step; j++)
+            s[j] = GF_T(resize_add)(s[j], taps[k], (const SAMPLE *)(const void *)row + j * step);
+    }
+    for (size_t j = 0; j < n / step; j++)
+        memcpy(sums + j * step, &s[j], bytes);
 }
 
-/* channels is a constant at every call. */
-GF_INLINE void GF_T(resize_row)(const resize_work *work, uint64_t y, const uint32_t channels) {
-    const SAMPLE *in = (const SAMPLE *)(const void *)gf_row(work->in, y);
-    SAMPLE *restrict out = (SAMPLE *)(void *)gf_row(work->out, y);
-    for (uint64_t x = 0; x < work->plan->spans; x++, out += channels) {
+GF_INLINE void GF_T(resize_put)(SAMPLE *restrict to, const SUM *restrict sums, const size_t n) {
+    for (size_t j = 0; j < n; j++)
+        to[j] = (SAMPLE)GF_T(resize_round)(sums[j]);
+}
+
+/* ---- along y --------------------------------------------------------------------------------- */
+
+static void GF_T(resize_down)(const resize_work *work) {
+    const uint64_t end = work->part.end;
+    SUM sums[MAX_LANES];
+    for (uint64_t y = work->out->y0; y < work->out->y0 + work->out->rows; y++)
+        for (uint64_t i = work->part.first; i < end; i += gf_min(MAX_LANES, end - i)) {
+            const gf_resize_span *span = &work->spans[y];
+            const size_t at =
+                gf_min(i, end - MAX_LANES) * sizeof(SAMPLE); /* the last ones overlap */
+            GF_T(resize_add_rows)
+            (sums, false, gf_row(work->in, span->first) + at, work->in->stride,
+             (const SUM *)work->taps + span->taps, span->count, MAX_LANES);
+            GF_T(resize_put)((SAMPLE *)(void *)(gf_row(work->out, y) + at), sums, MAX_LANES);
+        }
+}
+
+/* ---- along x --------------------------------------------------------------------------------- */
+
+/* Transpose a matrix of n samples and 4^log4 rows: interleave its quarters, log4 times. */
+GF_INLINE void GF_T(resize_interleave)(SAMPLE *to, const SAMPLE *from, const size_t n,
+                                       const uint32_t log4) {
+    SAMPLE buffer[LANES * LANES];
+    for (uint32_t i = 0; i < log4; i++) {
+        const SAMPLE *restrict quarter = i ? buffer : from;
+        SAMPLE *restrict mixed = i + 1 < log4 ? buffer : to;
+        for (size_t j = 0; j < n / 4; j++)
+            for (size_t q = 0; q < 4; q++)
+                mixed[4 * j + q] = quarter[q * (n / 4) + j];
+    }
+    if (log4 == 0)
+        memcpy(to, from, n * sizeof *to);
+}
+
+/* Return samples [first, end) of 4^log4 rows, transposed. have: those in scratch memory. */
+GF_INLINE const SAMPLE *GF_T(resize_load)(const resize_work *work, uint64_t y, const uint32_t log4,
+                                          uint64_t first, uint64_t end, gf_range *have) {
+    const uint64_t all = gf_row_samples(&work->plan->head.in), rows = UINT64_C(1) << 2 * log4;
+    SAMPLE *in = work->scratch, tile[LANES * LANES];
+    if (first >= have->first && end <= have->end)
+        return in + (first - have->first) * rows;
+    *have = (gf_range){first, gf_min(first + MAX_SAMPLES, all)};
+    for (uint64_t i = first; i < have->end; i += LANES) {
+        for (uint64_t r = 0; r < rows; r++) {
+            const unsigned char *row = gf_row(work->in, y + r) + i * sizeof *in;
+            __builtin_prefetch(row + 256); /* 16 rows are many for the hardware */
+            resize_copy(tile + LANES * r, row, all - i, sizeof *in);
+        }
+        GF_T(resize_interleave)(in + (i - first) * rows, tile, LANES * rows, log4);
+    }
+    return in;
+}
+
+/* Store samples [first, end) of 4^log4 rows, which are transposed. */
+GF_INLINE void GF_T(resize_store)(const resize_work *work, uint64_t y, const uint32_t log4,
+                                  uint64_t first, uint64_t end, const SAMPLE *from) {
+    const uint64_t rows = UINT64_C(1) << 2 * log4;
+    SAMPLE tile[LANES * LANES];
+    for (uint64_t i = first; i < end; i += LANES) {
+        GF_T(resize_interleave)
+        (tile, from + (i - first) * rows, LANES * rows, LOG4_LANES);
+        for (uint64_t r = 0; r < rows; r++)
+            resize_copy(gf_row(work->out, y + r) + i * sizeof *from, tile + LANES * r, end - i,
+                        sizeof *from);
+    }
+}
+
+/* Compute 4^log4 rows from y on. The samples of a column, of all channels, are lanes. */
+GF_INLINE void GF_T(resize_rows)(const resize_work *work, uint64_t y, const uint32_t log4) {
+    const size_t channels = work->plan->head.in.channels, lanes = channels << 2 * log4;
+    SAMPLE *done = (SAMPLE *)work->scratch + (MAX_SAMPLES + LANES) * LANES;
+    SUM sums[MAX_LANES];
+    gf_range have = {0, 0};
+    for (uint64_t x = 0; x < work->plan->spans; x++) {
         const gf_resize_span *span = &work->spans[x];
-        const SUM *taps = (const SUM *)work->taps + span->taps;
-        const SAMPLE *from = in + span->first * channels;
-        SUM sums[GF_MAX_CHANNELS];
-        for (uint32_t c = 0; c < channels; c++)
-            sums[c] = taps[0] * (SUM)from[c];
-        for (uint64_t k = 1; k < span->count; k++)
-            for (uint32_t c = 0; c < channels; c++)
-                sums[c] =
-                    OF_SUM(sums[c], resize_add)(sums[c], taps[k], (SUM)from[k * channels + c]);
-        for (uint32_t c = 0; c < channels; c++)
-            out[c] = GF_T(resize_sample)(sums[c]);
+        const uint64_t column = x % LANES;
+        for (uint64_t k = 0, n; k < span->count; k += n) {
+            n = gf_min(span->count - k, MAX_SAMPLES / GF_MAX_CHANNELS);
+            const SUM *taps = (const SUM *)work->taps + span->taps + k;
+            const uint64_t first = (span->first + k) * channels;
+            const SAMPLE *from =
+                GF_T(resize_load)(work, y, log4, first, first + n * channels, &have);
+            const size_t stride = lanes * sizeof *from;
+            if (lanes == 3 * (size_t)LANES) /* RGB: taps are loaded once */
+                GF_T(resize_add_rows)(sums, k > 0, from, stride, taps, n, 3 * LANES);
+            else
+                for (size_t l = 0; l < lanes; l += LANES)
+                    GF_T(resize_add_rows)(sums + l, k > 0, from + l, stride, taps, n, LANES);
+        }
+        for (size_t l = 0; l < lanes; l += LANES)
+            GF_T(resize_put)(done + column * lanes + l, sums + l, LANES);
+        if (column == LANES - 1 || x + 1 == work->plan->spans)
+            GF_T(resize_store)(work, y, log4, (x - column) * channels, (x + 1) * channels, done);
     }
 }
 
 static void GF_T(resize_along)(const resize_work *work) {
-    const uint32_t channels = work->plan->head.in.channels;
-    for (uint64_t y = work->part.first; y < work->part.end; y++)
-        if (channels == 1)
-            GF_T(resize_row)(work, y, 1);
-        else if (channels == 2)
-            GF_T(resize_row)(work, y, 2);
-        else if (channels == 3)
-            GF_T(resize_row)(work, y, 3);
-        else
-            GF_T(resize_row)(work, y, 4);
-}
-
-/* Compute columns [i, i + n) of row y. n is a constant at every call but the last. */
-GF_INLINE void GF_T(resize_block)(const resize_work *work, uint64_t y, uint64_t i, const size_t n) {
-    const gf_resize_span *span = &work->spans[y];
-    const SUM *taps = (const SUM *)work->taps + span->taps;
-    SAMPLE *restrict out = (SAMPLE *)(void *)gf_row(work->out, y) + i;
-    SUM sums[BLOCK];
-    for (uint64_t k = 0; k < span->count; k++) {
-        const SAMPLE *from = (const SAMPLE *)(const void *)gf_row(work->in, span->first + k) + i;
-        for (size_t j = 0; j < n; j++)
-            sums[j] = k == 0 ? taps[k] * (SUM)from[j]
-                             : OF_SUM(sums[j], resize_add)(sums[j], taps[k], (SUM)from[j]);
-    }
-    for (size_t j = 0; j < n; j++)
-        out[j] = GF_T(resize_sample)(sums[j]);
-}
-
-static void GF_T(resize_down)(const resize_work *work) {
-    for (uint64_t y = work->out->y0; y < work->out->y0 + work->out->rows; y++) {
-        uint64_t i = work->part.first;
-        for (; work->part.end - i >= BLOCK; i += BLOCK)
-            GF_T(resize_block)(work, y, i, BLOCK);
-        GF_T(resize_block)(work, y, i, work->part.end - i);
-    }
+    const uint64_t end = work->part.end;
+    uint64_t y = work->part.first;
+    for (; end - y >= LANES; y += LANES)
+        GF_T(resize_rows)(work, y, LOG4_LANES);
+    for (; end - y >= 4; y += 4)
+        GF_T(resize_rows)(work, y, 1);
+    for (; y < end; y++)
+        GF_T(resize_rows)(work, y, 0);
 }
 
 #undef SUM

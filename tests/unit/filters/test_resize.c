@@ -113,6 +113,30 @@ TEST(nan_stays_in_its_windows) {
     assert_true(got[1] == 4 && isinf(got[2]));
 }
 
+/* Rows and windows of more samples than the cpu backend transposes at once. At an odd factor,
+ * windows of one sample have neighbours that begin before them. */
+TEST(long_rows_equal_golden) {
+    static const char *const texts[] = {"exact=3x21 kernel=lanczos3", "exact=9000x21", NULL};
+    enum { WIDTH = 3000, HEIGHT = 21 };
+    uint16_t *in = malloc(WIDTH * HEIGHT * sizeof *in);
+    unsigned char *want = malloc(3 * WIDTH * HEIGHT * sizeof *in);
+    unsigned char *got = malloc(3 * WIDTH * HEIGHT * sizeof *in);
+    assert_true(in && want && got);
+    for (uint32_t i = 0; i < WIDTH * HEIGHT; i++)
+        in[i] = (uint16_t)(i * 2654435761U >> 16);
+    for (int type = GF_U8; type <= GF_U16; type++)
+        for (const char *const *text = texts; *text; text++) {
+            const gf_format format = image_of(WIDTH, HEIGHT, 1, (gf_type)type);
+            const size_t width = *text == texts[0] ? 3 : 9000;
+            test_measure("golden", "resize", *text, format, in, NULL, want);
+            test_measure("cpu", "resize", *text, format, in, NULL, got);
+            assert_memory_equal(got, want, width * HEIGHT * gf_type_bytes(format.type));
+        }
+    free(in);
+    free(want);
+    free(got);
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 TEST(sizes_keep_the_ratio) {
