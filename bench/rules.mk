@@ -68,10 +68,13 @@ bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program f
 bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and with several threads; compare with libpng (BENCH="FILE.png...")
 	@$(BUILD)/bench-decode $(BENCH)
 
-.PHONY: bench bench-decode bench-cuda bench-chain bench-device bench-png-device bench-e2e bench-formats bench-steps
+.PHONY: bench bench-decode bench-cuda bench-chain bench-device bench-png-device bench-e2e bench-formats bench-resize bench-steps
 
 bench-steps: all $(BUILD)/draw $(BUILD)/timed ## Time several filters in one run, PNG to PNG; compare with each alone, and with vips (BENCH="-j 2")
 	@python3 -B bench/steps.py --build $(BUILD) $(BENCH)
+
+bench-resize: all python ## Time resize of images in memory, one thread; compare with Pillow, libvips and OpenCV (BENCH=5 rounds)
+	@PYTHONPATH=$(BUILD)/python GPUFILTER_LIBRARY=$(BUILD)/libgpufilter.so $(PYTHON) -B bench/resize.py $(BENCH)
 
 bench-formats: all $(BUILD)/draw $(BUILD)/timed ## Time JPEG and TIFF, file to file; compare with vips (BENCH="--rounds 5 jpeg-png")
 	@python3 -B bench/formats.py --build $(BUILD) $(BENCH)
