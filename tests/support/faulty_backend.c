@@ -14,7 +14,9 @@ typedef struct faulty {
 typedef struct faulty_run {
     const faulty *owner;
     void *cpu;
-    const gf_plan *plan;
+    const gf_plan *plan; /* of the last node */
+    uint32_t node;
+    size_t row_bytes;        /* of the input */
     uint64_t strips, waited; /* strips with rows */
 } faulty_run;
 
@@ -102,9 +104,13 @@ static gf_status faulty_begin(void *state, const gf_cut *cut, gf_slot *slots, un
     if (!run)
         return gf_fail_memory(error, "cuda", sizeof *run, "a run");
     run->owner = own;
-    run->plan = cut->nodes->node[0].plan;
-    for (uint64_t k = 0; k < cut->strips; k++)
-        run->strips += gf_cut_rows(cut, 1, k).end > gf_cut_rows(cut, 1, k).first;
+    run->node = cut->nodes->count - 1;
+    run->plan = cut->nodes->node[run->node].plan;
+    run->row_bytes = gf_row_bytes(&cut->nodes->node[0].plan->in);
+    for (uint64_t k = 0; k < cut->strips; k++) {
+        const gf_range rows = gf_cut_rows(cut, run->node + 1, k);
+        run->strips += rows.end > rows.first;
+    }
     gf_status status = call(own, "begin", error);
     if (!status)
         status = gf_backend_cpu.begin(own->cpu, cut, slots, ring, &run->cpu, error);
@@ -146,7 +152,8 @@ static void flip_payload(const faulty_run *run, const gf_node_rows *out) {
 
 static void corrupt(const faulty_run *run, const gf_slot *slot) {
     const gf_plan *plan = run->plan;
-    const gf_node_rows *out = slot->out;
+    const gf_node_rows *out = &slot->out[run->node];
+    const gf_rows *in = expected.bit % plan->inputs ? &out->second : &slot->in;
     const uint64_t y = out->rows.y0 + expected.bit / 64 % out->rows.rows;
     switch (expected.corruption) {
     case CORRUPT_ROW:
@@ -162,8 +169,7 @@ static void corrupt(const faulty_run *run, const gf_slot *slot) {
             flip_payload(run, out);
         break;
     case CORRUPT_INPUT:
-        flip(gf_row(expected.bit % plan->inputs ? &out->second : &slot->in, y),
-             gf_row_bytes(&plan->in));
+        flip(gf_row(in, in->y0 + expected.bit / 64 % in->rows), run->row_bytes);
         break;
     default:
         break;
@@ -175,7 +181,7 @@ static gf_status faulty_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_status status = call(run->owner, "wait", error);
     if (!status)
         status = gf_backend_cpu.wait(run->cpu, slot, error);
-    if (!status && slot->out->rows.rows && run->waited++ == expected.strip % run->strips)
+    if (!status && slot->out[run->node].rows.rows && run->waited++ == expected.strip % run->strips)
         corrupt(run, slot);
     return status;
 }
