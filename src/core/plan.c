@@ -61,11 +61,9 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
 
 gf_status gf_plan_next(const gf_plan *before, const gf_settings *settings, gf_plan **plan,
                        gf_error *error) {
-    const gf_plan as = {.filter = before->filter,
-                        .in = before->out,
-                        .stage = before->stage + 1,
-                        .source = before->source,
-                        .scaled = before->scaled};
+    gf_plan as = {.filter = before->filter, .in = before->out, .stage = before->stage + 1};
+    as.source = before->source;
+    as.scaled = before->scaled;
     return plan_create(&as, settings, plan, error);
 }
 

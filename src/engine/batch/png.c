@@ -153,7 +153,7 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
                                gf_batch_image *first, void *stream, gf_error *error) {
     const gf_graph *graph = first->task.graph;
-    const gf_format *in_format = &graph->plan[0]->in;
+    const gf_format *in_format = png_in(&first->task);
     const uint32_t steps = batch->chain.steps, writers = graph->writers;
     double began = gf_now();
     /* The arrays are in one block; those of a writer follow those of the one before. */

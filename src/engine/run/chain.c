@@ -229,33 +229,26 @@ static gf_status graph_add(gf_graph *graph, uint32_t step, const gf_filter *filt
                            const gf_settings *settings, const graph_image *image, gf_error *error) {
     const uint32_t first = graph->nodes.count;
     uint32_t stage = 0;
+    gf_plan *plan = NULL;
     do {
-        const uint32_t i = graph->nodes.count;
-        if (i == GF_MAX_NODES)
+        gf_plan *before = plan;
+        if (graph->nodes.count == GF_MAX_NODES)
             return gf_fail(error, GF_USAGE, "%s: too many steps and conversions; run two jobs",
                            filter->info.name);
-        const gf_status status =
-            stage ? gf_plan_next(graph->plan[i - 1], settings, &graph->plan[i], error)
-                  : gf_plan_new_scaled(filter, settings, &image->format, &image->scaled,
-                                       &graph->plan[i], error);
+        const gf_status status = before ? gf_plan_next(before, settings, &plan, error)
+                                        : gf_plan_new_scaled(filter, settings, &image->format,
+                                                             &image->scaled, &plan, error);
         if (status)
             return status;
-        graph->nodes.count++;
+        if (before && before->copies)
+            gf_plan_free(graph->plan[--graph->nodes.count]);
+        const uint32_t i = graph->nodes.count++;
+        graph->plan[i] = plan;
+        graph->node[i] = (gf_node){.plan = plan, .from = i > first ? i : image->edge};
+        graph->step[i] = step;
     } while (++stage < gf_filter_stages(filter));
-    const uint32_t end = graph->nodes.count;
-    graph->nodes.count = first;
-    for (uint32_t i = first; i < end; i++) {
-        const uint32_t n = graph->nodes.count;
-        gf_plan *plan = graph->plan[i];
-        if (plan->copies && (n > first || i + 1 < end)) {
-            gf_plan_free(plan);
-            continue;
-        }
-        graph->plan[n] = plan;
-        graph->node[n] = (gf_node){.plan = plan, .from = n > first ? n : image->edge};
-        graph->step[n] = step;
-        graph->nodes.count++;
-    }
+    if (graph->nodes.count > first + 1 && plan->copies)
+        gf_plan_free(graph->plan[--graph->nodes.count]);
     return GF_OK;
 }
 
