@@ -74,7 +74,7 @@ static uint64_t resize_ratio(uint64_t a, uint64_t b, uint64_t c) {
     return side < 1 ? 1 : side > MAX_SIDE ? MAX_SIDE + 1 : (uint64_t)side;
 }
 
-/* Read the only option that selects a size, and its sides. */
+/* Read the only option that selects a size, and its sides; 0: the side keeps the ratio. */
 static gf_status resize_read(const gf_settings *settings, const gf_format *in, int *which,
                              uint64_t side[2], gf_error *error) {
     const uint64_t source[2] = {in->width, in->height};
@@ -109,34 +109,34 @@ static gf_status resize_read(const gf_settings *settings, const gf_format *in, i
 /* Set the sizes of the sides, and the part of the input that --cover keeps. */
 static gf_status resize_set_sides(const gf_settings *settings, const gf_format *in,
                                   gf_resize_side side[2], gf_error *error) {
-    const uint64_t w = in->width, h = in->height;
-    uint64_t out[2] = {1, 1};
+    const uint64_t source[2] = {in->width, in->height};
+    const gf_resize_kernel kernel = (gf_resize_kernel)gf_settings_choice(settings, "kernel");
+    const bool antialias = !gf_settings_flag(settings, "no-antialias");
+    uint64_t out[2] = {0, 0};
     int which = 0;
     const gf_status status = resize_read(settings, in, &which, out, error);
     if (status)
         return status;
-    const resize_wide across = (resize_wide)out[0] * h, along = (resize_wide)out[1] * w;
+    const resize_wide across = (resize_wide)out[0] * source[1],
+                      along = (resize_wide)out[1] * source[0];
     const bool wider = across > along; /* than the ratio of the image */
-    if (which == WIDTH || (which == FIT && !wider))
-        out[1] = resize_ratio(h, out[0], w);
-    else if (which == HEIGHT || which == FIT)
-        out[0] = resize_ratio(w, out[1], h);
-    for (int i = 0; i < 2; i++)
-        side[i] =
-            (gf_resize_side){.in = i ? h : w,
-                             .out = out[i],
-                             .length = (double)(i ? h : w),
-                             .kernel = (gf_resize_kernel)gf_settings_choice(settings, "kernel"),
-                             .antialias = !gf_settings_flag(settings, "no-antialias")};
-    if (out[0] > MAX_SIDE || out[1] > MAX_SIDE)
-        return gf_fail(error, GF_USAGE, "resize: a side would have more than %d pixels", MAX_SIDE);
+    if (which == FIT)
+        out[!wider] = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!out[i])
+            out[i] = resize_ratio(source[i], out[!i], source[!i]);
+        if (out[i] > MAX_SIDE)
+            return gf_fail(error, GF_USAGE, "resize: a side would have more than %d pixels",
+                           MAX_SIDE);
+        side[i] = (gf_resize_side){source[i], out[i], 0, (double)source[i], kernel, antialias};
+    }
     if (which != COVER || across == along)
         return GF_OK;
     /* As ImageOps.fit of Pillow, which rounds the borders of the part to binary32. */
     gf_resize_side *cut = &side[wider];
     const double ratio = (double)out[0] / (double)out[1];
-    const double kept = wider ? (double)w / ratio : ratio * (double)h;
-    const double from = ((double)cut->in - kept) * 0.5, end = from + kept;
+    const double kept = wider ? side->length / ratio : ratio * side[1].length;
+    const double from = (cut->length - kept) * 0.5, end = from + kept;
     cut->from = (double)(float)from;
     cut->length = (double)((float)end - (float)from);
     return GF_OK;
@@ -148,42 +148,39 @@ static gf_status resize_set_sides(const gf_settings *settings, const gf_format *
  * less would show the blocks of the decoder. */
 static uint32_t resize_eighths(const gf_settings *settings, const gf_format *image) {
     gf_resize_side side[2];
-    uint32_t eighths = 8;
-    if (gf_settings_flag(settings, "fast") && !gf_settings_flag(settings, "no-antialias") &&
-        !resize_set_sides(settings, image, side, NULL))
-        while (eighths > 1 && side[0].length * eighths >= 32 * (double)side[0].out &&
-               side[1].length * eighths >= 32 * (double)side[1].out)
-            eighths /= 2;
-    return eighths;
+    if (!gf_settings_flag(settings, "fast") || resize_set_sides(settings, image, side, NULL) ||
+        !side->antialias)
+        return 8;
+    const double smaller =
+        fmin(side[0].length / (double)side[0].out, side[1].length / (double)side[1].out);
+    return smaller >= 16 ? 1 : smaller >= 8 ? 2 : smaller >= 4 ? 4 : 8;
 }
 
 static gf_status plan_resize(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_resize_plan *plan = (gf_resize_plan *)head;
+    const gf_scaled *scaled = &head->scaled;
     gf_resize_side sides[2];
     gf_format image = head->source;
-    if (head->scaled.eighths) {
-        image.width = head->scaled.width;
-        image.height = head->scaled.height;
+    if (scaled->eighths) {
+        image.width = scaled->width;
+        image.height = scaled->height;
     }
     gf_status status = resize_set_sides(settings, &image, sides, error);
     if (status)
         return status;
-    for (int i = 0; i < 2 && head->scaled.eighths; i++) { /* in samples of the scaled image */
+    for (int i = 0; i < 2 && scaled->eighths; i++) { /* in samples of the scaled image */
         sides[i].in = i ? head->source.height : head->source.width;
-        sides[i].from *= head->scaled.eighths / 8.0;
-        sides[i].length *= head->scaled.eighths / 8.0;
+        sides[i].from *= scaled->eighths / 8.0;
+        sides[i].length *= scaled->eighths / 8.0;
     }
     /* As Pillow 13: y first if the height loses more than twice as many samples as the width. */
-    const int64_t less[2] = {(int64_t)(sides[0].in - sides[0].out),
-                             (int64_t)(sides[1].in - sides[1].out)};
-    const bool y_first = less[1] > 0 && less[1] > 2 * less[0];
-    plan->down = head->stage != y_first;
+    const int64_t less_x = (int64_t)(sides[0].in - sides[0].out);
+    const int64_t less_y = (int64_t)(sides[1].in - sides[1].out);
+    plan->down = head->stage != (less_y > 0 && less_y > 2 * less_x);
     const gf_resize_side *side = &sides[plan->down];
     *(plan->down ? &head->out.height : &head->out.width) = side->out;
-    status = gf_format_check(&head->out, "resize", error);
-    if (!status)
-        status = gf_resize_set_tables(plan, side, error);
-    if (status)
+    if ((status = gf_format_check(&head->out, "resize", error)) ||
+        (status = gf_resize_set_tables(plan, side, error)))
         return status;
     const double taps = (double)head->constant_bytes / (double)gf_resize_tap_bytes(plan->form);
     head->cost = COST_SAMPLE + COST_TAP * taps / (double)side->in;
