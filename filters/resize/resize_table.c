@@ -19,21 +19,17 @@ double gf_resize_sin(double x, bool cosine) {
     const double rest = ((a - b) - n * part2) - n * part3;
     const double high = b + rest, low = rest - (high - b);
     const double z = high * high, z_low = fma(high, high, -z) + 2 * high * low;
-    double value;
+    double tail = 1, value;
     n += cosine;
+    for (int k = 16 + n % 2; k > 4 - n % 2; k -= 2)
+        tail = 1 - z * tail / (k * (k + 1));
     if (n % 2) { /* 1 - z / 2 + z^2 / 24 - ... */
         const double half = z / 2, sum = 1 - half;
-        double tail = 1;
-        for (int k = 17; k > 3; k -= 2)
-            tail = 1 - z * tail / (k * (k + 1));
         value = sum + (((1 - sum) - half) - z_low / 2 + z * z / 24 * tail);
     } else { /* r - r^3 / 6 + r^5 / 120 - ... */
         const double cube = z * high, cube_low = fma(z, high, -cube) + z_low * high + z * low;
         const double sixth = cube / 6, sixth_low = (fma(-6, sixth, cube) + cube_low) / 6;
         const double sum = high - sixth;
-        double tail = 1;
-        for (int k = 16; k > 4; k -= 2)
-            tail = 1 - z * tail / (k * (k + 1));
         value = sum + (((high - sum) - sixth) + (low - sixth_low) + cube * z / 120 * tail);
     }
     return n & 2 ? -value : value;
@@ -57,8 +53,7 @@ static double resize_weight(gf_resize_kernel kernel, double distance) {
     case GF_RESIZE_HAMMING:
         if (x == 0 || x >= 1)
             return x == 0;
-        return gf_resize_sin(x * pi, false) / (x * pi) *
-               ((double)0.54f + (double)0.46f * gf_resize_sin(x * pi, true));
+        return resize_sinc(x) * ((double)0.54f + (double)0.46f * gf_resize_sin(x * pi, true));
     case GF_RESIZE_BICUBIC:
         return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5 : 0;
     default: /* GF_RESIZE_LANCZOS3 */
@@ -119,20 +114,19 @@ static bool resize_store(gf_resize_form form, const double *weights, uint64_t co
            (error * max >= -half && error * max < half && all * max < INT32_MAX - half);
 }
 
-/* Fill in the tables in the form of the plan. weights: memory for a window. Return false if the
- * taps do not keep the promises of the form. */
-static bool resize_fill(const gf_resize_plan *plan, const gf_resize_side *side, gf_range *rows,
-                        double *weights) {
+/* Fill in the tables in the form of the plan. Return false if the taps do not keep the promises of
+ * the form. */
+static bool resize_fill(const gf_resize_plan *plan, const gf_resize_side *side, gf_range *rows) {
     gf_resize_span *spans = plan->head.owned;
-    unsigned char *taps = (unsigned char *)(spans + side->out);
+    double *taps = (double *)(spans + side->out);
     uint64_t next = 0;
     bool kept = true;
     for (uint64_t i = 0; i < side->out && kept; i++) {
-        gf_range window = gf_resize_window(side, i, weights);
+        double *first = taps + next; /* weights, which taps of up to their size replace */
+        const gf_range window = gf_resize_window(side, i, first);
         assert(window.first < window.end && window.end <= side->in);
         if (plan->down)
             rows[i] = window;
-        const double *first = weights;
         uint64_t count = window.end - window.first;
         if (plan->form == GF_RESIZE_SINGLE) { /* 0 * NaN is NaN */
             for (; *first == 0; first++)
@@ -141,16 +135,16 @@ static bool resize_fill(const gf_resize_plan *plan, const gf_resize_side *side, 
                 count--;
             assert(count + GF_RESIZE_TRIMMED >= window.end - window.first);
         }
-        spans[i] = (gf_resize_span){window.first + (uint64_t)(first - weights), count, next};
-        kept = resize_store(plan->form, first, spans[i].count,
-                            taps + next * gf_resize_tap_bytes(plan->form));
-        next += spans[i].count;
+        spans[i] = (gf_resize_span){window.first + (uint64_t)(first - taps) - next, count, next};
+        kept = resize_store(plan->form, first, count,
+                            (unsigned char *)taps + next * gf_resize_tap_bytes(plan->form));
+        next += count;
     }
     return kept;
 }
 
 gf_status gf_resize_set_tables(gf_resize_plan *plan, const gf_resize_side *side, gf_error *error) {
-    uint64_t count = 0, most = 1;
+    uint64_t count = 0;
     assert(side->out > 0);
     plan->spans = side->out;
     if (side->in == side->out && side->length == (double)side->in) {
@@ -160,27 +154,23 @@ gf_status gf_resize_set_tables(gf_resize_plan *plan, const gf_resize_side *side,
     for (uint64_t i = 0; i < side->out; i++) {
         const gf_range window = gf_resize_window(side, i, NULL);
         count += window.end - window.first;
-        most = gf_max(most, window.end - window.first);
     }
     const size_t spans = side->out * sizeof(gf_resize_span), taps = count * sizeof(double);
     const size_t rows = plan->down ? side->out * sizeof(gf_range) : 0;
-    unsigned char *memory = plan->head.constants = plan->head.owned = malloc(spans + taps + rows);
-    double *weights = calloc(most, sizeof *weights); /* clang-tidy fears random values */
-    if (!memory || !weights) {
-        free(weights);
+    unsigned char *memory = plan->head.constants = plan->head.owned =
+        calloc(1, spans + taps + rows);
+    if (!memory)
         return gf_fail_memory(error, "resize", spans + taps + rows, "its tables");
-    }
     gf_range *map = (gf_range *)(void *)(memory + spans + taps);
     const gf_type type = plan->head.in.type;
-    plan->form = type == GF_U8 ? GF_RESIZE_FIXED : GF_RESIZE_WIDE;
-    if (type == GF_F32)
-        plan->form = GF_RESIZE_SINGLE;
-    if (!resize_fill(plan, side, map, weights)) {
+    plan->form = type == GF_U8    ? GF_RESIZE_FIXED
+                 : type == GF_U16 ? GF_RESIZE_WIDE
+                                  : GF_RESIZE_SINGLE;
+    if (!resize_fill(plan, side, map)) {
         plan->form = GF_RESIZE_WIDE;
         plan->head.golden_only = true; /* for windows of thousands of samples */
-        (void)resize_fill(plan, side, map, weights);
+        (void)resize_fill(plan, side, map);
     }
-    free(weights);
     plan->head.rows = plan->down ? map : NULL;
     plan->head.constant_bytes = spans + count * gf_resize_tap_bytes(plan->form);
     return GF_OK;
