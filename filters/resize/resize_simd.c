@@ -6,8 +6,7 @@
 #include "samples.h"
 
 enum {
-    LOG4_LANES = 2,
-    LANES = 1 << 2 * LOG4_LANES,         /* rows that are computed together */
+    LANES = 16,                          /* rows that are computed together */
     MAX_LANES = LANES * GF_MAX_CHANNELS, /* and columns, along y */
     /* Input samples per row in scratch memory; output samples, and a vector, follow. */
     MAX_SAMPLES = GF_RESIZE_SCRATCH / LANES - LANES - MAX_LANES - 1
@@ -113,7 +112,7 @@ void GF_SIMD_NAME(gf_resize_cpu)(const gf_plan *head, const gf_strip *strip, uin
     const gf_rows *out = &strip->out;
     const uint64_t first = plan->down ? 0 : out->y0;
     const uint64_t count = plan->down ? gf_row_samples(&head->out) : out->rows;
-    const uint64_t unit = plan->down ? MAX_LANES : count < (uint64_t)LANES * parts ? 4 : LANES;
+    const uint64_t unit = plan->down ? MAX_LANES : LANES;
     const gf_range share = {first + resize_share(count, unit, part, parts),
                             first + resize_share(count, unit, part + 1, parts)};
     if (plan->down && count < MAX_LANES) { /* too narrow: one part has all columns */

@@ -47,57 +47,57 @@ static void GF_T(resize_down)(const resize_work *work) {
 
 /* ---- along x --------------------------------------------------------------------------------- */
 
-/* Transpose a matrix of n samples and 4^log4 rows: interleave its quarters, log4 times. */
-GF_INLINE void GF_T(resize_interleave)(SAMPLE *to, const SAMPLE *from, const size_t n,
-                                       const uint32_t log4) {
-    SAMPLE buffer[LANES * LANES];
-    for (uint32_t i = 0; i < log4; i++) {
-        const SAMPLE *restrict quarter = i ? buffer : from;
-        SAMPLE *restrict mixed = i + 1 < log4 ? buffer : to;
-        for (size_t j = 0; j < n / 4; j++)
-            for (size_t q = 0; q < 4; q++)
-                mixed[4 * j + q] = quarter[q * (n / 4) + j];
-    }
-    if (log4 == 0)
-        memcpy(to, from, n * sizeof *to);
+/* Interleave the quarters of LANES rows of LANES samples. */
+GF_INLINE void GF_T(resize_interleave)(SAMPLE *restrict to, const SAMPLE *restrict from) {
+    const size_t quarter = LANES * LANES / 4;
+    for (size_t i = 0; i < quarter; i++)
+        for (size_t q = 0; q < 4; q++)
+            to[4 * i + q] = from[q * quarter + i];
 }
 
-/* Return samples [first, end) of 4^log4 rows, transposed. have: those in scratch memory. */
-GF_INLINE const SAMPLE *GF_T(resize_load)(const resize_work *work, uint64_t y, const uint32_t log4,
+/* Transpose LANES rows of LANES samples. */
+GF_INLINE void GF_T(resize_transpose)(SAMPLE *to, const SAMPLE *from) {
+    SAMPLE buffer[LANES * LANES];
+    GF_T(resize_interleave)(buffer, from);
+    GF_T(resize_interleave)(to, buffer);
+}
+
+/* Return samples [first, end) of `rows` rows, and of zeros up to LANES, transposed. have: those in
+ * scratch memory. */
+GF_INLINE const SAMPLE *GF_T(resize_load)(const resize_work *work, uint64_t y, const uint64_t rows,
                                           uint64_t first, uint64_t end, gf_range *have) {
-    const uint64_t all = gf_row_samples(&work->plan->head.in), rows = UINT64_C(1) << 2 * log4;
+    const uint64_t all = gf_row_samples(&work->plan->head.in);
     SAMPLE *in = work->scratch, tile[LANES * LANES];
     if (first >= have->first && end <= have->end)
-        return in + (first - have->first) * rows;
+        return in + (first - have->first) * LANES;
     *have = (gf_range){first, gf_min(first + MAX_SAMPLES, all)};
+    memset(tile + LANES * rows, 0, (LANES - rows) * LANES * sizeof *in);
     for (uint64_t i = first; i < have->end; i += LANES) {
         for (uint64_t r = 0; r < rows; r++) {
             const unsigned char *row = gf_row(work->in, y + r) + i * sizeof *in;
             __builtin_prefetch(row + 256); /* 16 rows are many for the hardware */
             resize_copy(tile + LANES * r, row, all - i, sizeof *in);
         }
-        GF_T(resize_interleave)(in + (i - first) * rows, tile, LANES * rows, log4);
+        GF_T(resize_transpose)(in + (i - first) * LANES, tile);
     }
     return in;
 }
 
-/* Store samples [first, end) of 4^log4 rows, which are transposed. */
-GF_INLINE void GF_T(resize_store)(const resize_work *work, uint64_t y, const uint32_t log4,
+/* Store samples [first, end) of rows that are transposed. */
+GF_INLINE void GF_T(resize_store)(const resize_work *work, uint64_t y, const uint64_t rows,
                                   uint64_t first, uint64_t end, const SAMPLE *from) {
-    const uint64_t rows = UINT64_C(1) << 2 * log4;
     SAMPLE tile[LANES * LANES];
     for (uint64_t i = first; i < end; i += LANES) {
-        GF_T(resize_interleave)
-        (tile, from + (i - first) * rows, LANES * rows, LOG4_LANES);
+        GF_T(resize_transpose)(tile, from + (i - first) * LANES);
         for (uint64_t r = 0; r < rows; r++)
             resize_copy(gf_row(work->out, y + r) + i * sizeof *from, tile + LANES * r, end - i,
                         sizeof *from);
     }
 }
 
-/* Compute 4^log4 rows from y on. The samples of a column, of all channels, are lanes. */
-GF_INLINE void GF_T(resize_rows)(const resize_work *work, uint64_t y, const uint32_t log4) {
-    const size_t channels = work->plan->head.in.channels, lanes = channels << 2 * log4;
+/* Compute `rows` rows, up to LANES. The samples of a column, of all channels, are lanes. */
+GF_INLINE void GF_T(resize_rows)(const resize_work *work, uint64_t y, const uint64_t rows) {
+    const size_t channels = work->plan->head.in.channels, lanes = channels * LANES;
     SAMPLE *done = (SAMPLE *)work->scratch + (MAX_SAMPLES + LANES) * LANES;
     SUM sums[MAX_LANES];
     gf_range have = {0, 0};
@@ -109,7 +109,7 @@ GF_INLINE void GF_T(resize_rows)(const resize_work *work, uint64_t y, const uint
             const SUM *taps = (const SUM *)work->taps + span->taps + k;
             const uint64_t first = (span->first + k) * channels;
             const SAMPLE *from =
-                GF_T(resize_load)(work, y, log4, first, first + n * channels, &have);
+                GF_T(resize_load)(work, y, rows, first, first + n * channels, &have);
             const size_t stride = lanes * sizeof *from;
             if (lanes == 3 * (size_t)LANES) /* RGB: taps are loaded once */
                 GF_T(resize_add_rows)(sums, k > 0, from, stride, taps, n, 3 * LANES);
@@ -120,19 +120,16 @@ GF_INLINE void GF_T(resize_rows)(const resize_work *work, uint64_t y, const uint
         for (size_t l = 0; l < lanes; l += LANES)
             GF_T(resize_put)(done + column * lanes + l, sums + l, LANES);
         if (column == LANES - 1 || x + 1 == work->plan->spans)
-            GF_T(resize_store)(work, y, log4, (x - column) * channels, (x + 1) * channels, done);
+            GF_T(resize_store)(work, y, rows, (x - column) * channels, (x + 1) * channels, done);
     }
 }
 
 static void GF_T(resize_along)(const resize_work *work) {
-    const uint64_t end = work->part.end;
     uint64_t y = work->part.first;
-    for (; end - y >= LANES; y += LANES)
-        GF_T(resize_rows)(work, y, LOG4_LANES);
-    for (; end - y >= 4; y += 4)
-        GF_T(resize_rows)(work, y, 1);
-    for (; y < end; y++)
-        GF_T(resize_rows)(work, y, 0);
+    for (; work->part.end - y >= LANES; y += LANES)
+        GF_T(resize_rows)(work, y, LANES); /* a constant */
+    if (y < work->part.end)
+        GF_T(resize_rows)(work, y, work->part.end - y);
 }
 
 #undef SUM
