@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/result.h"
 
 static const char *const kernels[] = {"box", "bilinear", "hamming", "bicubic", "lanczos3", NULL};
 
@@ -66,11 +67,9 @@ static bool resize_read_size(const char *text, uint64_t side[2]) {
     return true;
 }
 
-__extension__ typedef unsigned __int128 resize_wide;
-
 /* Return max(1, a * b / c), rounded to nearest, halves up; or a number above MAX_SIDE. */
 static uint64_t resize_ratio(uint64_t a, uint64_t b, uint64_t c) {
-    const resize_wide side = (2 * (resize_wide)a * b + c) / (2 * (resize_wide)c);
+    const gf_u128 side = (2 * (gf_u128)a * b + c) / (2 * (gf_u128)c);
     return side < 1 ? 1 : side > MAX_SIDE ? MAX_SIDE + 1 : (uint64_t)side;
 }
 
@@ -117,8 +116,7 @@ static gf_status resize_set_sides(const gf_settings *settings, const gf_format *
     const gf_status status = resize_read(settings, in, &which, out, error);
     if (status)
         return status;
-    const resize_wide across = (resize_wide)out[0] * source[1],
-                      along = (resize_wide)out[1] * source[0];
+    const gf_u128 across = (gf_u128)out[0] * source[1], along = (gf_u128)out[1] * source[0];
     const bool wider = across > along; /* than the ratio of the image */
     if (which == FIT)
         out[!wider] = 0;

@@ -37,6 +37,7 @@ gf_status gf_resize_golden(const gf_plan *head, const gf_strip *strip, gf_error 
     const gf_rows *in = &strip->in[0];
     const uint32_t channels = head->in.channels;
     const size_t bytes = gf_type_bytes(head->in.type);
+    const size_t step = plan->down ? in->stride : channels * bytes;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         unsigned char *out = gf_row(&strip->out, y);
         if (plan->form == GF_RESIZE_COPY) {
@@ -46,13 +47,10 @@ gf_status gf_resize_golden(const gf_plan *head, const gf_strip *strip, gf_error 
         const void *taps = gf_resize_taps(plan, strip->constants);
         for (uint64_t i = 0; i < gf_row_samples(&head->out); i++) {
             const gf_resize_span *span = &spans[plan->down ? y : i / channels];
-            if (plan->down)
-                golden_sample(plan, span, taps, gf_row(in, span->first) + i * bytes, in->stride,
-                              out, i);
-            else
-                golden_sample(plan, span, taps,
-                              gf_row(in, y) + (span->first * channels + i % channels) * bytes,
-                              channels * bytes, out, i);
+            const unsigned char *from =
+                plan->down ? gf_row(in, span->first) + i * bytes
+                           : gf_row(in, y) + (span->first * channels + i % channels) * bytes;
+            golden_sample(plan, span, taps, from, step, out, i);
         }
     }
     return GF_OK;
