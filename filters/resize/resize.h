@@ -27,13 +27,13 @@ typedef enum gf_resize_form {
     GF_RESIZE_SINGLE
 } gf_resize_form;
 
-enum { GF_RESIZE_FIXED_BITS = 22, GF_RESIZE_WIDE_BITS = 35, GF_RESIZE_TRIMMED = 3 };
+enum { GF_RESIZE_FIXED_BITS = 22, GF_RESIZE_WIDE_BITS = 35 };
 
 /* Samples in the scratch memory of a CPU thread. */
 enum { GF_RESIZE_SCRATCH = 36 << 10 };
 
-/* The samples that an output sample reads. Both ends do not decrease from one output sample to the
- * next, but for up to GF_RESIZE_TRIMMED samples in the form SINGLE. */
+/* The samples that an output sample reads. Neither end decreases from one output sample to the next
+ * in the form FIXED. */
 typedef struct gf_resize_span {
     uint64_t first, count; /* count is at least 1 */
     uint64_t taps;         /* index of the first tap */

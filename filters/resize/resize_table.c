@@ -133,7 +133,6 @@ static bool resize_fill(const gf_resize_plan *plan, const gf_resize_side *side, 
                 count--;
             while (first[count - 1] == 0)
                 count--;
-            assert(count + GF_RESIZE_TRIMMED >= window.end - window.first);
         }
         spans[i] = (gf_resize_span){window.first + (uint64_t)(first - taps) - next, count, next};
         kept = resize_store(plan->form, first, count,
