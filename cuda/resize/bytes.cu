@@ -54,7 +54,8 @@ typedef int32_t bytes_sums[3][4]; // of 16 x 8 outputs, by byte of the taps
 
 // Return the result of sum i, before it is clamped.
 GF_DEVICE uint32_t bytes_result(const bytes_sums &sums, int i) {
-    const int32_t sum = sums[0][i] + (sums[1][i] << 8) + (sums[2][i] << 16);
+    const uint32_t low = sums[0][i], middle = sums[1][i], high = sums[2][i];
+    const int32_t sum = static_cast<int32_t>(low + (middle << 8) + (high << 16));
     // The high word is (sum + 2^21) >> 22, with one instruction.
     const int64_t wide = static_cast<int64_t>(sum) * 1024 + (INT64_C(1) << 31);
     return static_cast<uint32_t>(static_cast<uint64_t>(wide) >> 32);
