@@ -297,6 +297,8 @@ static bool along_launch(bytes_args a, const gf_resize_plan *plan, int blocks, g
     }
     const dim3 grid(static_cast<unsigned>(columns),
                     static_cast<unsigned>(gf_divide_up(a.rows, a.share)), a.images.count);
+    if (grid.y > 65535)
+        return false;
     gf_launch_kernel(bytes_along<Shape>, grid, bytes_policy::THREADS, static_cast<size_t>(bytes),
                      queue, a);
     return true;
