@@ -374,7 +374,8 @@ TEST(weighs_colours_by_alpha) {
     for (size_t k = 0; k < 3; k++) {
         AUTO(free) float *want = premultiplied(cases[k], &format, pixels);
         for (int b = 0; b < 2; b++) {
-            const gf_file_options on = {.premultiply = GF_PREMULTIPLY_ON, .write.depth = GF_DEPTH_F32};
+            const gf_file_options on = {.premultiply = GF_PREMULTIPLY_ON,
+                                        .write.depth = GF_DEPTH_F32};
             AUTO(free) float *real = filter_file(backends[b], cases[k], "out.tif", on, &got);
             assert_true(gf_has_alpha(&got) && got.type == GF_F32);
             assert_memory_equal(real, want, sizeof pixels * sizeof *real);
