@@ -70,8 +70,10 @@ gf_range gf_resize_window(const gf_resize_side *side, uint64_t i, double *weight
     const double first = center - support + 0.5, end = center + support + 0.5;
     const gf_range window = {first > 0 ? (uint64_t)first : 0,
                              end < (double)side->in ? (uint64_t)end : side->in};
-    const uint64_t count = weights ? window.end - window.first : 0;
+    const uint64_t count = window.end - window.first;
     double sum = 0;
+    if (!weights)
+        return window;
     for (uint64_t k = 0; k < count; k++) {
         const double distance = (double)(k + window.first) - center + 0.5;
         sum += weights[k] = resize_weight(side->kernel, distance * inverse);
