@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 import gpufilter
+from peers import module
 
 CALLS = 100
 FILES, WORKERS = 256, 16
@@ -66,15 +67,6 @@ def show(name, size, source, call, rounds, calls=CALLS):
             hosts.append(host)
     share, one, host = (statistics.median(x) for x in (shares, seconds, hosts))
     print(f"{name:34} {size:22} {share:7.3f} {one * 1e6:10.1f} {host * 1e6:9.1f}", flush=True)
-
-
-def module(name):
-    """Import a module, or print that it is missing."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        print(f"{name}: not measured ({error})")
-        return None
 
 
 def measure_ours(rounds):

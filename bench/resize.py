@@ -16,6 +16,7 @@ import numpy as np
 
 os.environ["VIPS_CONCURRENCY"] = "1"
 import gpufilter  # pylint: disable=wrong-import-position
+from peers import module  # pylint: disable=wrong-import-position
 
 CASES = [  # name, kernel, width and height of the input and of the output
     ("bicubic to 1/4", "bicubic", (6000, 4000), (1500, 1000)),
@@ -25,15 +26,6 @@ CASES = [  # name, kernel, width and height of the input and of the output
     ("bicubic to 2x", "bicubic", (3000, 2000), (6000, 4000)),
 ]
 VIPS = {"bicubic": "cubic", "lanczos3": "lanczos3"}
-
-
-def module(name):
-    """Import a module, or print that it is missing."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        print(f"{name}: not timed ({error})")
-        return None
 
 
 pil, pyvips, cv2 = module("PIL.Image"), module("pyvips"), module("cv2")

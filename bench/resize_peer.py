@@ -19,18 +19,10 @@ import numpy as np
 import torch
 
 import gpufilter
+from peers import module
 
 CALLS = 20
 IMAGES = 64
-
-
-def module(name):
-    """Import a module, or print that it is missing."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        print(f"{name}: not measured ({error})")
-        return None
 
 
 def photographs(count, height, width):
