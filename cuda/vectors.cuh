@@ -82,22 +82,31 @@ GF_DEVICE void gf_visit_vectors(const unsigned char *const (&row)[IMAGES], uint6
     }
 }
 
+GF_DEVICE uint32_t gf_shared_address(const void *p) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
 // Start to copy 16 bytes into shared memory if active, with a predicate; the compiler would
 // generate a branch for each condition. Before sm_80 the copy is synchronous.
-GF_DEVICE void gf_copy_async(uint4 *to, const unsigned char *from, bool active) {
+GF_DEVICE void gf_copy_async(uint32_t to, const unsigned char *from, bool active) {
 #if __CUDA_ARCH__ >= 800
     asm volatile(
         "{\n"
         ".reg .pred active;\n"
         "setp.ne.s32 active, %2, 0;\n"
         "@active cp.async.cg.shared.global [%0], [%1], 16;\n"
-        "}\n" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+        "}\n" ::"r"(to),
         "l"(from), "r"(static_cast<int>(active))
         : "memory");
 #else
     if (active)
-        *to = *reinterpret_cast<const uint4 *>(from);
+        *static_cast<uint4 *>(__cvta_shared_to_generic(to)) =
+            *reinterpret_cast<const uint4 *>(from);
 #endif
+}
+
+GF_DEVICE void gf_copy_async(uint4 *to, const unsigned char *from, bool active) {
+    gf_copy_async(gf_shared_address(to), from, active);
 }
 
 // Rows of a strip. The arguments of kernels of rows extend it.

@@ -185,6 +185,13 @@ static void job_close(void *state) {
     free(job);
 }
 
+static bool job_join(void *state, const gf_plan *before, gf_plan *plan) {
+    gf_queue queue = gf_queue_on(nullptr, plan->filter->info.name, nullptr);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
+    const gf_filter_cuda *kernels = gf_filter_kernels(plan->filter);
+    return !queue.status && kernels->join && kernels->join(before, plan);
+}
+
 static gf_status job_open(void *state, const gf_plan *plan, void **out, gf_error *error) {
     const gf_filter *filter = plan->filter;
     gf_cuda_job *job = static_cast<gf_cuda_job *>(calloc(1, sizeof *job));
@@ -243,14 +250,14 @@ static gf_job_image job_image_at(const gf_job_run *run, uint64_t index, uint64_t
 }
 
 // Check that rows are in memory of the device. row: bytes. known: see gf_cuda_check_memory. Returns
-// whether the kernels can access the rows there; they read whole units.
+// whether the kernels can access the rows there; they access whole units.
 static bool job_check_rows(gf_job_run *run, const char *what, gf_pixels at, size_t row,
-                           uint64_t rows, gf_memory_range *known) {
+                           uint64_t rows, size_t unit, gf_memory_range *known) {
     const CUdeviceptr data = reinterpret_cast<CUdeviceptr>(at.data);
     gf_cuda_check_memory(run->job->devices, what, at.data, (rows - 1) * at.stride + row, known,
                          &run->queue);
-    return data % unit_bytes == 0 && at.stride % unit_bytes == 0 &&
-           (data + rows * at.stride <= known->end || at.stride - row < unit_bytes);
+    return data % unit == 0 && at.stride % unit == 0 &&
+           (data + rows * at.stride <= known->end || at.stride - row < unit || row % unit == 0);
 }
 
 // Check the memory of one image, or of several without a gap.
@@ -258,12 +265,16 @@ static void job_check_image(gf_job_run *run, const gf_job_image &image, uint64_t
     const gf_cuda_job *job = run->job;
     for (uint32_t i = 0; i < job->plan->inputs; i++) {
         const bool in_place = job_check_rows(run, i ? "second input" : "input", image.in[i],
-                                             job->in_row, rows, &run->in_range);
+                                             job->in_row, rows, unit_bytes, &run->in_range);
         run->in_staged |= !in_place || image.in[i].stride != image.in[0].stride;
     }
+    const size_t unit = gf_filter_kernels(job->filter)->any_output
+                            ? gf_type_bytes(job->plan->out.type)
+                            : unit_bytes;
     if (job->out_row)
-        run->out_staged |= !job_check_rows(run, "output", {image.out.data, image.out.stride},
-                                           job->out_row, job_out_rows(job, rows), &run->out_range);
+        run->out_staged |=
+            !job_check_rows(run, "output", {image.out.data, image.out.stride}, job->out_row,
+                            job_out_rows(job, rows), unit, &run->out_range);
 }
 
 // Check the memory of images without a gap. They may be in several allocations.
@@ -569,5 +580,6 @@ static gf_status job_wait_stream(void *state, cudaStream_t stream, gf_error *err
 }
 
 const gf_job_functions gf_cuda_jobs = {
-    job_open, job_run, job_workspace, job_fetch, job_wait, job_release, job_close, job_wait_stream,
+    job_join, job_open,    job_run,   job_workspace,   job_fetch,
+    job_wait, job_release, job_close, job_wait_stream,
 };

@@ -1,4 +1,4 @@
-// Arguments of the kernels of resize.
+// The kernel of resize for both axes of u8.
 #ifndef GF_RESIZE_DEVICE_CUH
 #define GF_RESIZE_DEVICE_CUH
 
@@ -6,20 +6,9 @@
 
 #include "resize/resize.h"
 
-struct gf_resize_args {
-    const unsigned char *in; // row 0 of the image
-    unsigned char *out;      // first row to compute
-    size_t in_stride, out_stride;
-    uint64_t first, rows; // rows to compute
-    uint64_t samples;     // of an output row
-    uint32_t channels;
-    const gf_resize_span *spans;
-    const void *taps;
-    gf_images<2> images; // one per blockIdx.z
-};
-
-// Queue a kernel of tensor cores. Returns false, without side effects, if there is none for the
-// plan or the device.
-bool gf_resize_bytes(const gf_resize_args &args, const gf_resize_plan *plan, gf_queue *queue);
+// Join the plan along x before it: gf_filter_cuda.join.
+bool gf_resize_join(const gf_plan *before, gf_plan *plan);
+// Queue the kernel of a joined plan.
+void gf_resize_launch_both(const gf_strip *strip, const gf_resize_plan *plan, gf_queue *queue);
 
 #endif

@@ -3,6 +3,18 @@
 
 #include <tuple>
 
+struct general_args {
+    const unsigned char *in; // row 0 of the image
+    unsigned char *out;      // first row to compute
+    size_t in_stride, out_stride;
+    uint64_t first, rows; // rows to compute
+    uint64_t samples;     // of an output row
+    uint32_t channels;
+    const gf_resize_span *spans;
+    const void *taps;
+    gf_images<2> images; // one per blockIdx.z
+};
+
 // The sum before the first product: with -0.0, fma(t, v, sum) is t * v.
 template <typename Sum> static constexpr Sum general_zero = static_cast<Sum>(-0.0);
 
@@ -11,7 +23,7 @@ using general_sum = std::tuple_element_t<FORM, std::tuple<uint32_t, int32_t, int
 
 // Load a tap.
 template <gf_resize_form FORM>
-GF_DEVICE general_sum<FORM> general_tap(const gf_resize_args &a, uint64_t at) {
+GF_DEVICE general_sum<FORM> general_tap(const general_args &a, uint64_t at) {
     if constexpr (FORM == GF_RESIZE_COPY)
         return 0;
     else if constexpr (FORM == GF_RESIZE_WIDE)
@@ -52,7 +64,7 @@ template <typename T, gf_resize_form FORM> GF_DEVICE T general_result(general_su
 // thread computes a sample of N rows, which use the same taps along x. Shared memory: none; the
 // samples that neighbours read are in the caches.
 template <gf_resize_form FORM, typename T, bool DOWN>
-__global__ void __launch_bounds__(256) general_kernel(const __grid_constant__ gf_resize_args a) {
+__global__ void __launch_bounds__(256) general_kernel(const __grid_constant__ general_args a) {
     constexpr int N = DOWN ? 1 : 8;
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, x = i / a.channels;
     const unsigned char *in = a.in + a.images.at[0][blockIdx.z];
@@ -92,7 +104,7 @@ __global__ void __launch_bounds__(256) general_kernel(const __grid_constant__ gf
 }
 
 template <gf_resize_form FORM, typename T, bool DOWN>
-static void general_launch(const gf_resize_args &a, gf_queue *queue) {
+static void general_launch(const general_args &a, gf_queue *queue) {
     const unsigned threads =
         a.samples < 256 ? static_cast<unsigned>(a.samples + 31) / 32 * 32 : 256;
     const dim3 grid(static_cast<unsigned>(gf_divide_up(a.samples, threads)),
@@ -102,7 +114,9 @@ static void general_launch(const gf_resize_args &a, gf_queue *queue) {
 
 static void resize_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_resize_plan *plan = reinterpret_cast<const gf_resize_plan *>(head);
-    gf_resize_args a = {};
+    if (plan->joined[0])
+        return gf_resize_launch_both(strip, plan, queue);
+    general_args a = {};
     a.in = strip->in[0].data - strip->in[0].y0 * strip->in[0].stride;
     a.out = strip->out.data;
     a.in_stride = strip->in[0].stride;
@@ -114,8 +128,6 @@ static void resize_launch(const gf_plan *head, const gf_strip *strip, void *, gf
     a.spans = static_cast<const gf_resize_span *>(strip->constants);
     a.taps = gf_resize_taps(plan, strip->constants);
     a.images = gf_images_of<2>(head, strip);
-    if (gf_resize_bytes(a, plan, queue))
-        return;
     const auto run = [&](auto form, auto sample) {
         gf_flag{plan->down}(
             [&](auto down) { general_launch<form, decltype(sample), down>(a, queue); });
@@ -132,4 +144,5 @@ static void resize_launch(const gf_plan *head, const gf_strip *strip, void *, gf
     });
 }
 
-extern "C" const gf_filter_cuda gf_resize_cuda = {nullptr, resize_launch, nullptr, true};
+extern "C" const gf_filter_cuda gf_resize_cuda = {nullptr, resize_launch, nullptr,
+                                                  true,    true,          gf_resize_join};

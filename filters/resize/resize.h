@@ -45,6 +45,9 @@ typedef struct gf_resize_plan {
     gf_resize_form form;
     bool down; /* sums along y */
     uint64_t spans;
+    uint32_t joined[2]; /* of a plan that also computes the one before it (gf_filter_cuda.join),
+                         * with constants of its own: the most columns along x, and blocks of rows
+                         * along y, that a group of outputs reads; otherwise 0 */
 } gf_resize_plan;
 
 static inline size_t gf_resize_tap_bytes(gf_resize_form form) {

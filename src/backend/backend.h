@@ -176,6 +176,8 @@ typedef struct gf_device_part {
 
 /* A job is one plan (gf_device_job in gpufilter.h), used by one thread at a time. */
 typedef struct gf_job_functions {
+    /* See gf_filter_cuda. NULL: never. */
+    bool (*join)(void *state, const gf_plan *before, gf_plan *plan);
     /* Create a job. The plan must outlive it. */
     gf_status (*open)(void *state, const gf_plan *plan, void **job, gf_error *error);
     /* Check the pointers, and queue images. part: receives the measurements of all rows to pass to

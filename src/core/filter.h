@@ -146,6 +146,12 @@ typedef struct gf_filter_cuda {
      * host: from the records of plan->measure_first, one per row of the image. NULL without it. */
     void (*refine)(const gf_plan *plan, const gf_rows *records, void *constants, gf_queue *queue);
     bool lists; /* launch computes a list of images if rows are independent or have a table */
+    /* launch stores single samples: output rows need no other alignment. */
+    bool any_output GF_DEFAULT(false);
+    /* Let a plan compute what the one before it does, too: it then reads the input of that one,
+     * which maps rows one to one. Both are of the filter. Returns false, without changes, if no
+     * kernel of the current device does. For whole images in device memory. NULL: never. */
+    bool (*join)(const gf_plan *before, gf_plan *plan) GF_DEFAULT(NULL);
 } gf_filter_cuda;
 
 /* Options for gf_measure.open: destinations of extracted samples. */

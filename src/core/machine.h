@@ -20,6 +20,13 @@
 #define GF_BOTH static inline
 #endif
 
+/* The value of a member that C++ leaves out of an initializer; C sets it to 0. */
+#ifdef __cplusplus
+#define GF_DEFAULT(value) = value
+#else
+#define GF_DEFAULT(value)
+#endif
+
 /* "auto", then the names of the SIMD levels: the list GF_NAMES_SIMD. */
 extern const char *const gf_simd_names[];
 

@@ -7,17 +7,46 @@
 #include "engine/engine.h"
 #include "testing.h"
 
+static bool fake_joins; /* join stages; golden computes them one after the other */
+/* Plans that have joined others and are not open yet, and those. */
+static _Thread_local const gf_plan *fake_joined[8][2];
+static _Thread_local unsigned fake_join_count;
+
 typedef struct fake_job {
-    const gf_plan *plan;
-    void *memory; /* of fake_workspace */
+    const gf_plan *plan, *before; /* before: computed first; NULL: none */
+    void *memory;                 /* of fake_workspace */
 } fake_job;
 
 static atomic_int open_jobs, opened_jobs, launches;
 
+static inline bool fake_join_plans(void *state, const gf_plan *before, gf_plan *plan) {
+    if (!fake_joins)
+        return false;
+    fake_joined[fake_join_count % 8][0] = plan;
+    fake_joined[fake_join_count++ % 8][1] = before;
+    plan->in = before->in;
+    return true;
+}
+
+/* Compute the node before that of a joined plan. strip: receives its image. */
+static inline gf_status fake_run_before(const fake_job *job, gf_strip *strip, gf_error *error) {
+    gf_rows out = {.stride = gf_align(gf_row_bytes(&job->before->out)),
+                   .rows = job->before->out.height};
+    gf_strip before = {.in = {strip->in[0]}, .constants = job->before->constants};
+    out.data = test_alloc(out.stride * out.rows);
+    before.out = strip->in[0] = out;
+    return job->before->filter->golden(job->before, &before, error);
+}
+
 static inline gf_status fake_open_job(void *state, const gf_plan *plan, void **out,
                                       gf_error *error) {
     fake_job *job = test_alloc(sizeof *job);
-    *job = (fake_job){plan, NULL};
+    *job = (fake_job){.plan = plan};
+    for (unsigned i = 0; i < 8; i++)
+        if (fake_joined[i][0] == plan) {
+            job->before = fake_joined[i][1];
+            fake_joined[i][0] = NULL;
+        }
     *out = job;
     open_jobs++;
     opened_jobs++;
@@ -57,8 +86,12 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
                 strip.state = (*part)->state;
                 strip.payload = (*part)->payload;
             }
+            if (job->before && fake_run_before(job, &strip, error))
+                return GF_FAILED;
             if (plan->filter->golden(plan, &strip, error))
                 return GF_FAILED;
+            if (job->before)
+                free(strip.in[0].data);
         }
     return GF_OK;
 }
@@ -97,7 +130,8 @@ static inline gf_status fake_wait_stream(void *state, gf_cuda_stream stream, gf_
     return GF_OK;
 }
 
-static const gf_job_functions fake_jobs = {.open = fake_open_job,
+static const gf_job_functions fake_jobs = {.join = fake_join_plans,
+                                           .open = fake_open_job,
                                            .run = fake_run,
                                            .workspace = fake_workspace,
                                            .fetch = fake_fetch,

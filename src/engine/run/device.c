@@ -14,7 +14,7 @@ struct gf_device_job {
     gf_chain chain; /* owns its settings */
     gf_graph *graph;
     const gf_job_functions *jobs; /* of the backend */
-    void *job[GF_MAX_NODES];      /* the same, for each node */
+    void *job[GF_MAX_NODES];      /* the same, for each node; NULL: another one computes it */
     /* Memory for images between nodes, by edge: its position in that of one image. The images of
      * `written` edges are in memory of the caller. */
     size_t at[GF_MAX_EDGES], bytes;
@@ -62,7 +62,7 @@ static void device_place_edges(gf_device_job *job) {
     for (uint32_t e = 1; e <= nodes->count; e++) {
         const gf_format *format = &nodes->node[e - 1].plan->out;
         place[e] = 0;
-        if (!format->width || nodes->written >> e & 1)
+        if (!format->width || !job->job[e - 1] || nodes->written >> e & 1)
             continue;
         while (until[place[e]] >= e) /* in use by node e - 1 or later ones */
             place[e]++;
@@ -78,6 +78,27 @@ static void device_place_edges(gf_device_job *job) {
                 job->at[e] = job->bytes;
         job->bytes += size[p];
     }
+}
+
+/* Let nodes compute the ones before them, if the backend can and nothing else reads their images.
+ * Returns a bit for each node that another one computes. */
+static uint64_t device_join(gf_device_job *job, void *state) {
+    const gf_nodes *nodes = &job->graph->nodes;
+    uint64_t joined = 0;
+    for (uint32_t i = 1; i < nodes->count && job->jobs->join; i++) {
+        const uint32_t edge = nodes->node[i].from;
+        gf_plan *plan = job->graph->plan[i];
+        const gf_plan *before = edge ? job->graph->plan[edge - 1] : NULL;
+        uint64_t readers = nodes->written >> edge & 1;
+        for (uint32_t k = 0; k < nodes->count; k++)
+            readers += nodes->node[k].from == edge;
+        if (before && readers == 1 && plan->filter == before->filter && gf_map_one_to_one(before) &&
+            job->jobs->join(state, before, plan)) {
+            job->graph->node[i].from = nodes->node[edge - 1].from;
+            joined |= UINT64_C(1) << (edge - 1);
+        }
+    }
+    return joined;
 }
 
 /* Create a job: copy the settings of the chain, create the nodes, and open their jobs of the
@@ -112,9 +133,11 @@ static gf_status device_new(gf_engine *engine, gf_chain *own, const gf_format *f
     }
     if (!status && !(status = gf_engine_device(engine, &on, error))) {
         job->jobs = on.backend->jobs;
-        device_place_edges(job);
+        const uint64_t joined = device_join(job, on.state);
         for (uint32_t i = 0; !status && i < job->graph->nodes.count; i++)
-            status = job->jobs->open(on.state, job->graph->plan[i], &job->job[i], error);
+            if (!(joined >> i & 1))
+                status = job->jobs->open(on.state, job->graph->plan[i], &job->job[i], error);
+        device_place_edges(job);
     }
     if (status)
         gf_device_job_free(job);
@@ -228,8 +251,8 @@ static gf_status device_queue(const gf_device_job *job, const gf_device_images *
     const bool many = job->chain.many || images->count > 1;
     const uint64_t room = many ? device_list_length(job, count) : 1;
     if (job->bytes)
-        status =
-            job->jobs->workspace(job->job[0], stream, (size_t)room * job->bytes, &memory, error);
+        status = job->jobs->workspace(job->job[nodes->count - 1], stream, (size_t)room * job->bytes,
+                                      &memory, error);
     for (uint32_t n = 0; n < nodes->count && !status; n++) {
         const uint32_t from = nodes->node[n].from, inputs = nodes->node[n].plan->inputs;
         const bool draws = nodes->node[n].plan->out.width;
@@ -245,8 +268,9 @@ static gf_status device_queue(const gf_device_job *job, const gf_device_images *
                 lists->out[i] = device_image(job, images, n + 1, first + i, own);
         }
         second += inputs - 1;
-        status = device_queue_node(job, n, first, count, lists->in, draws ? lists->out : NULL,
-                                   stream, results, error);
+        if (job->job[n])
+            status = device_queue_node(job, n, first, count, lists->in, draws ? lists->out : NULL,
+                                       stream, results, error);
     }
     return status;
 }

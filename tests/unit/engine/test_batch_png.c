@@ -304,15 +304,20 @@ static const struct {
     {"write x depth=16 ! resize exact=40x9 ! sharpen ! write y ! hist bins=4", true},
     {"smooth ! write x compression=small", false}, /* the encoder of the device is fast */
     {"resize fit=20x20 ! write x ! write y compression=none", false},
+    {"resize width=30 ! resize scale=0.5 ! resize width=9 ! gaussian ! write x", true},
 };
 enum { CHAINS = sizeof chains / sizeof *chains };
 
 TEST(devices_run_chains) {
     for (size_t t = 0; t < CHAINS; t++) {
         int intact;
-        check_chain(chains[t].text, "cuda", &intact);
-        assert_int_equal(decoded, chains[t].on_device ? intact : 0);
+        for (int join = 0; join < 2; join++) {
+            fake_joins = join;
+            check_chain(chains[t].text, "cuda", &intact);
+            assert_int_equal(decoded, chains[t].on_device ? intact : 0);
+        }
     }
+    fake_joins = false;
 }
 
 /* With "cuda", the device decodes all files without an error, except interlaced ones (n % 32 is 8),

@@ -76,8 +76,46 @@ TEST(batches_take_few_launches) {
     check_batch("resize", "exact=5x7", 3, 1); /* the stage along y would copy */
     check_batch("resize", "exact=9x30", 0, 1);
     check_batch("resize", "scale=1", 0, 1);
+    fake_joins = true;
+    check_batch("resize", "exact=5x3", 0, 1);  /* one node computes both stages */
+    check_batch("resize", "exact=20x3", 3, 2); /* along y first */
+    check_batch("resize", "exact=5x7", 3, 1);
+    fake_joins = false;
     check_batch("hist", "bins=4 per-row", 5, 1);
     check_batch("hist", "bins=4 extract=1,3", 0, COUNT);
+}
+
+/* A step along x and one along y could be one node, unless the image between them is written. */
+TEST(written_images_are_not_joined) {
+    static unsigned char memory[BYTES], middle[2][7 * 5], to[2][9 * 5];
+    AUTO(engine) gf_engine *engine = fake_engine();
+    for (int i = 0; i < BYTES; i++)
+        memory[i] = (unsigned char)(i * i);
+    for (int writes = 0; writes < 2; writes++)
+        for (int join = 0; join < 2; join++) {
+            gf_pipeline *pipeline;
+            gf_device_job *prepared;
+            gf_job job = {.memory = GF_DEVICE, .format = format};
+            const gf_out_pixels outs[] = {{middle[join], 5}, {to[join], 5}}, *out[2];
+            const gf_device_images images = {1, &(gf_pixels){memory, WIDTH}, NULL, out};
+            out[0] = &outs[!writes];
+            out[1] = &outs[1];
+            assert_ok(
+                gf_pipeline_parse(writes ? "resize exact=5x7 ! write a ! resize exact=5x9 ! write b"
+                                         : "resize exact=5x7 ! resize exact=5x9 ! write b",
+                                  NULL, NULL, &pipeline, &why));
+            job.steps = gf_pipeline_steps(pipeline, &job.step_count);
+            fake_joins = join;
+            launches = 0;
+            assert_ok(gf_device_job_new(engine, &job, &prepared, &why));
+            assert_ok(gf_device_job_run(prepared, &images, NULL, NULL, &why));
+            assert_int_equal(launches, writes || !join ? 2 : 1);
+            gf_device_job_free(prepared);
+            gf_pipeline_free(pipeline);
+            assert_memory_equal(to[join], to[0], sizeof to[0]);
+            assert_memory_equal(middle[join], middle[0], sizeof middle[0]);
+        }
+    fake_joins = false;
 }
 
 TEST(waits_for_a_stream) {
