@@ -33,7 +33,7 @@ HARDEN_LINK := $(if $(SAN),,-Wl,-z,relro -Wl,-z,now)
 CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
   -pthread -D_POSIX_C_SOURCE=200809L $(HARDEN) $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
-LIBS := -lpng -ljpeg -lz -lisal -lm -ldl -pthread
+LIBS := -lpng -ljpeg -lz -ldeflate -lm -ldl -pthread
 # libtiff is loaded at run time, under the name of the installed version.
 DEFINES += -DGF_LIBTIFF='"$(or $(shell readelf -d $$($(CC) -print-file-name=libtiff.so) 2>/dev/null \
   | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'),libtiff.so.6)"'

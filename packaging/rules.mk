@@ -35,7 +35,7 @@ install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/
 	$(Q)umask 022 && rm -f $(call at,$(LIBDIR)/pkgconfig/gpufilter.pc) && printf '%s\n' 'prefix=$(PREFIX)' \
 	  'libdir=$(subst $(PREFIX)/,$${prefix}/,$(LIBDIR))' 'includedir=$(subst $(PREFIX)/,$${prefix}/,$(INCLUDEDIR))' '' \
 	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
-	  'Requires.private: libpng libjpeg zlib libisal' 'Libs: -L$${libdir} -lgpufilter' \
+	  'Requires.private: libpng libjpeg zlib libdeflate' 'Libs: -L$${libdir} -lgpufilter' \
 	  "Libs.private: -lm -ldl -pthread$(CUDA_PRIVATE)" 'Cflags: -I$${includedir}' >$(call at,$(LIBDIR)/pkgconfig/gpufilter.pc)
 	$(Q)umask 022 && for page in $(BUILD)/man/*.1; do $(call page,"$$page",$(call at,$(MANDIR)/man1)) || exit; done
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.bash,$(call at,$(BASHDIR)),gpufilter)

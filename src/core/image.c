@@ -109,6 +109,7 @@ void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigne
 
 uint64_t gf_digest_rows(uint64_t digest, const gf_rows *rows, size_t bytes) {
     for (uint64_t y = rows->y0; y < rows->y0 + rows->rows; y++)
-        digest = gf_crc64(digest, gf_row(rows, y), bytes);
+        digest = (uint64_t)gf_crc32((uint32_t)(digest >> 32), gf_row(rows, y), bytes) << 32 |
+                 gf_adler32((uint32_t)digest, gf_row(rows, y), bytes);
     return digest;
 }

@@ -44,7 +44,7 @@ check "no RPATH or RUNPATH" no 'RPATH|RUNPATH'
 check "the stack is not executable" grep -E 'GNU_STACK.* RW ' <(readelf -lW "$build/libgpufilter.so")
 nothing_undefined() { ldd -r "$build/libgpufilter.so" >"$work/ldd" 2>&1 && ! grep -E 'undefined|not found' "$work/ldd"; }
 needs_no_others() { # other than the C library, which was several libraries before glibc 2.34
-    local known='libpng16|libjpeg|libz|libisal|libm|libc|ld-linux.*|libpthread'
+    local known='libpng16|libjpeg|libz|libdeflate|libm|libc|ld-linux.*|libpthread'
     [ "$cuda" -eq 0 ] || known="$known|libdl|librt|libgcc_s"
     ! dynamic | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE "^($known)\.so\.[0-9]+$"
 }
@@ -52,7 +52,7 @@ case $instruments in
 *sanitize*) skip 2 "dependencies: a sanitizer's library must be loaded first" ;;
 *)
     check "no undefined symbols" nothing_undefined
-    check "it depends on libpng, libjpeg, zlib, ISA-L and the C library only" needs_no_others
+    check "it depends on libpng, libjpeg, zlib, libdeflate and the C library only" needs_no_others
     ;;
 esac
 

@@ -101,7 +101,7 @@ if command -v pkg-config >/dev/null 2>&1; then
     static_libs() { # the further libraries that a static link needs
         local all flag
         all=" $(flags --static --libs) "
-        for flag in -lpng16 -ljpeg -lz -lisal -lm $(grep -q -- -DGF_WITH_CUDA "$build/config" && echo -lcudart_static -lstdc++); do
+        for flag in -lpng16 -ljpeg -lz -ldeflate -lm $(grep -q -- -DGF_WITH_CUDA "$build/config" && echo -lcudart_static -lstdc++); do
             [[ $all == *" $flag "* ]] || return 1
         done
     }

@@ -35,10 +35,10 @@ check "one value of _FORTIFY_SOURCE" precedence
 
 # A compiler without two of the headers: plain make names their packages.
 mkdir "$work/bin"
-printf '#!/bin/sh\n! grep -q "isa-l\\|stb"\n' >"$work/bin/lacking" && chmod +x "$work/bin/lacking"
+printf '#!/bin/sh\n! grep -q "libdeflate\\|stb"\n' >"$work/bin/lacking" && chmod +x "$work/bin/lacking"
 names_packages() {
     ! make CUDA=0 BUILD="$work/lacking" CC="$work/bin/lacking" >"$work/lacks" 2>&1 &&
-        grep -q 'needs these Debian packages: libisal-dev libstb-dev; install them, or run make demo' "$work/lacks"
+        grep -q 'needs these Debian packages: libdeflate-dev libstb-dev; install them, or run make demo' "$work/lacks"
 }
 check "make names the missing packages" names_packages
 

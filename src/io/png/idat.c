@@ -1,11 +1,9 @@
 /* The compressed data of a PNG: the contents of its IDAT chunks, with their CRCs checked. */
-#include <string.h>
-#include <zlib.h>
-
 #include "core/checksum.h"
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/png/inflate.h"
+#include <string.h>
 
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {
     return gf_fail(error, GF_FAILED, "%s: the PNG is damaged (%s); get an intact copy", name, what);
@@ -28,7 +26,6 @@ void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
 
 gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
                            gf_error *error) {
-    enum { SMALL_BYTES = 8 }; /* below this size ISA-L takes up to twice as long as zlib */
     const char *name = idat->input->name;
     for (*got = 0; *got < size && !idat->ended;) {
         unsigned char *const to = (unsigned char *)data + *got, end[4 + GF_PNG_CHUNK_HEADER];
@@ -39,8 +36,7 @@ gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *g
         *got += received;
         if (status || received < wanted)
             return status ? status : gf_png_fail_short(error, name);
-        idat->crc = wanted < SMALL_BYTES ? (uint32_t)crc32(idat->crc, to, (uInt)wanted)
-                                         : gf_crc32(idat->crc, to, wanted);
+        idat->crc = gf_crc32(idat->crc, to, wanted);
         idat->remaining -= (uint32_t)wanted;
         if (idat->remaining != 0)
             continue;
