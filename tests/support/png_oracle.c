@@ -21,7 +21,11 @@ static void PNGCBAPI oracle_error(png_structp png, png_const_charp message) {
     png_longjmp(png, 1);
 }
 
-static void PNGCBAPI oracle_warning(png_structp png, png_const_charp message) {}
+/* From 1.6.47 on, a damaged IEND is no error. */
+static void PNGCBAPI oracle_warning(png_structp png, png_const_charp message) {
+    if (strcmp(message, "IEND: CRC error") == 0)
+        png_error(png, message);
+}
 
 static void PNGCBAPI oracle_read(png_structp png, png_bytep data, size_t size) {
     oracle *o = png_get_io_ptr(png);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/png/inflate.h"
@@ -51,6 +52,7 @@ typedef struct png_source {
     png_infop info;
     unsigned char header[GF_PNG_CHUNK_HEADER]; /* of the chunk that libpng read last */
     bool pixels_done;                          /* all pixels are read; the next chunks are late */
+    bool idat_ended;                           /* by reader_end_idat */
     uint64_t metadata_bytes;                   /* memory for the preserved chunks */
     char crc_error_chunk[4];                   /* ancillary chunk of the last CRC warning */
     gf_error cause;                            /* first error; set before each longjmp */
@@ -121,17 +123,22 @@ static void expand_row(const png_source *source, const unsigned char *raw, unsig
 
 /* ---- callbacks of libpng --------------------------------------------------------------------- */
 
-/* libpng distinguishes errors only by their text. The limit is checked before memory is allocated,
- * therefore the second text means that malloc failed. */
+/* libpng distinguishes errors only by their text. The second one means that malloc failed or, from
+ * 1.6.47 on, that a chunk is over the limit. */
 #define OVER_LIMIT "chunk data is too large"
 #define OUT_OF_MEMORY "exceeds memory limits"
+
+static bool reader_is_over_limit(const png_source *source, const char *message) {
+    return strstr(message, OVER_LIMIT) ||
+           (strstr(message, OUT_OF_MEMORY) && gf_big32(source->header) > source->limits.max_chunk);
+}
 
 static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
     png_source *source = png_get_error_ptr(png);
     const char *name = source->input.name;
     if (source->cause.status)
         png_longjmp(png, 1);
-    if (strstr(message, OVER_LIMIT)) {
+    if (reader_is_over_limit(source, message)) {
         gf_fail(&source->cause, GF_FAILED,
                 "%s: the %.4s chunk is over the limit of %" PRIu64
                 " bytes; raise it with --max-chunk",
@@ -153,17 +160,38 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
      * an out-of-range key count. Decoders ignore a duplicate, and tRNS before PLTE or too late. */
     const bool harmless = strstr(message, "with alpha") || strstr(message, "out-of-range") ||
                           strstr(message, "duplicate") || strstr(message, "out of place");
-    if (strncmp(message, "tRNS", 4) == 0 && !harmless)
+    const bool damaged = strstr(message, "CRC error");
+    if ((strncmp(message, "tRNS", 4) == 0 && !harmless) ||
+        (strncmp(message, "IEND", 4) == 0 && damaged))
         reader_on_error(png, message);
-    if (strstr(message, "CRC error"))
+    if (damaged)
         memcpy(source->crc_error_chunk, message, 4);
     else if (!idat && (strstr(message, OVER_LIMIT) || strstr(message, OUT_OF_MEMORY)))
         reader_on_error(png, message);
 }
 
+/* Give libpng an invalid end of the IDAT chunks, whose pixels it did not read. It inflates that end
+ * before it reads the chunks behind: from 1.6.47 on, an IEND is an error without. The first byte
+ * fails, libpng warns, and goes on. If the first IDAT is empty, its end precedes that byte. */
+static void reader_end_idat(png_source *source, png_bytep data, size_t size) {
+    static const unsigned char header[GF_PNG_CHUNK_HEADER] = {0, 0, 0, 1, 'I', 'D', 'A', 'T'};
+    const png_uint_32 part = png_get_io_state(source->png) & PNG_IO_MASK_LOC;
+    memset(data, 0, size);
+    if (part == PNG_IO_CHUNK_CRC)
+        gf_put_big32(data, gf_crc32(0, header + 4, 4));
+    else if (part == PNG_IO_CHUNK_HDR)
+        memcpy(data, header, sizeof header);
+    else
+        source->idat_ended = true;
+}
+
 static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size) {
     png_source *source = png_get_io_ptr(png);
     size_t got;
+    if (source->inflate && source->pixels_done && !source->idat_ended) {
+        reader_end_idat(source, data, size);
+        return;
+    }
     if (gf_input_read(&source->input, data, size, &got, &source->cause))
         png_longjmp(png, 1);
     if (got < size) {
@@ -279,10 +307,6 @@ static gf_status reader_end(png_source *source, gf_error *error) {
     source->pixels_done = true;
     if (setjmp(png_jmpbuf(source->png)) != 0)
         return gf_return_error(&source->cause, error);
-    /* Otherwise libpng would continue to inflate IDAT chunks. */
-    if (source->inflate)
-        png_set_keep_unknown_chunks(source->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT",
-                                    1);
     png_read_end(source->png, source->info); /* NULL would skip late chunks */
     return GF_OK;
 }

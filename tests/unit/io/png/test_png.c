@@ -1,4 +1,6 @@
 /* PNG files of every colour type and depth, read and written, and their metadata. */
+#include <png.h>
+
 #include "io/codecs.h"
 #include "io/png/png.h"
 #include "png_file.h"
@@ -66,8 +68,8 @@ TEST(drops_misplaced_transparent_colours) {
         png_extra extras[2];
         uint32_t channels;
     } cases[] = {
-        {2, {{"gAMA", 0, "\0\0\1\1", 4, false}, key}, 4}, /* RGB needs no PLTE */
-        {2, {key, colors}, 3},
+        {2, {{"gAMA", 0, "\0\0\1\1", 4, false}, key}, 4},   /* RGB needs no PLTE */
+        {2, {key, colors}, PNG_LIBPNG_VER < 10647 ? 3 : 4}, /* newer ones drop the PLTE instead */
         {2, {colors, {"tRNS", 1, "\0\1\0\2\0\3", 6, false}}, 4},
         {2, {key, {"tRNS", 1, "\0\4\0\5\0\6", 6, false}}, 4},
         {2, {{"tRNS", 2, "\0\1\0\2\0\3", 6, false}, colors}, 3},
