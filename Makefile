@@ -4,6 +4,9 @@
 ##   CUDA=auto|0|1        auto builds the CUDA backend if nvcc is found (PATH or CUDA_HOME)
 ##   CAIRO=auto|0|1       auto builds --plot if cairo's header is found; cairo is loaded at run time
 ##   MPI=0|1              1 builds the program with MPI, using mpicc (package libopenmpi-dev)
+##   BUNDLE=0|1           1 builds the libraries from their sources, and links them statically
+##   STATIC=0|1           1 builds a static program, and its libraries from their sources
+##   ARCH=NAME            processor to build for, with a cross compiler: aarch64, s390x; implies STATIC=1, without CUDA
 ##   SAN=LIST             build with sanitizers in a directory of its own: address,undefined or thread
 ##   BUILD=DIR            build directory (build/)
 ##   V=1                  show the commands
@@ -11,12 +14,30 @@
 CUDA ?= auto
 CAIRO ?= auto
 MPI ?= 0
+HOST := $(shell uname -m)
+ARCH ?= $(HOST)
+BUNDLE ?= $(STATIC)
+STATIC ?= 0
 SAN ?=
+ifneq ($(ARCH),$(HOST))
+  STATIC := 1
+  ifeq ($(origin CC),default)
+    CC := $(ARCH)-linux-gnu-gcc
+  endif
+  ifeq ($(origin AR),default)
+    AR := $(ARCH)-linux-gnu-ar
+  endif
+  RANLIB ?= $(ARCH)-linux-gnu-ranlib
+endif
+ifeq ($(STATIC),1) # a static program loads no libraries
+  CUDA := 0
+  CAIRO := 0
+endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 CUDA_HOME ?= /usr/local/cuda
 comma := ,
-BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+BUILD ?= build$(if $(filter-out $(HOST),$(ARCH)),/$(ARCH))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 V ?= 0
 Q := $(if $(filter 0,$(V)),@)
@@ -30,19 +51,28 @@ HARDEN := $(if $(SAN),,-fstack-protector-strong $(if $(filter -O0,$(OPT) $(CFLAG
   -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 HARDEN_LINK := $(if $(SAN),,-Wl,-z,relro -Wl,-z,now)
 # -ffp-contract=off: no fused multiply-add may replace two roundings. -fno-math-errno compiles rintf to one instruction.
-CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
+# C11 of gcc for s390x would compute float in double.
+CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno $(if $(filter s390x,$(ARCH)),-fexcess-precision=fast) -fPIC -fvisibility=hidden \
   -pthread -D_POSIX_C_SOURCE=200809L $(HARDEN) $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
-LIBS := -lpng -ljpeg -lz -ldeflate -lm -ldl -pthread
-# libtiff is loaded at run time, under the name of the installed version.
-DEFINES += -DGF_LIBTIFF='"$(or $(shell readelf -d $$($(CC) -print-file-name=libtiff.so) 2>/dev/null \
-  | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'),libtiff.so.6)"'
+ifeq ($(BUNDLE),1)
+  LIBRARIES := $(BUILD)/libraries
+  DEFINES += -DGF_LIBTIFF_LINKED -isystem $(LIBRARIES)/include
+  LIBS := -L$(LIBRARIES)/lib -ltiff -lpng -ljpeg -lzstd -ldeflate -lz -lm -pthread
+else
+  LIBS := -lpng -ljpeg -lz -ldeflate -lm -ldl -pthread
+  # libtiff is loaded at run time, under the name of the installed version.
+  DEFINES += -DGF_LIBTIFF='"$(or $(shell readelf -d $$($(CC) -print-file-name=libtiff.so) 2>/dev/null \
+    | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'),libtiff.so.6)"'
+endif
+# Runs a program of another processor.
+RUN := $(if $(filter-out $(HOST),$(ARCH)),qemu-$(ARCH))
+PIE := $(if $(filter 0,$(STATIC)),-pie,$(if $(filter /%,$(shell $(CC) -print-file-name=rcrt1.o)),-static-pie,-static))
 
 # ---- detection of tools and libraries -------------------------------------------------------------
 
-MACHINE := $(shell uname -m)
 ISAS := portable
-ifeq ($(MACHINE),x86_64)
+ifeq ($(ARCH),x86_64)
   DEFINES += -DGF_X86_64
   ISAS += avx2 avx512
 endif
@@ -82,7 +112,7 @@ ifneq ($(NVCC),)
     $(HARDEN:%=-Xcompiler %)
   NVCC_FLAGS += $(shell $(NVCC) --help | grep -q compress-mode && echo --compress-mode=size)
   CUDA_LIBS := $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a \
-    $(CUDA_ROOT)/targets/$(MACHINE)-linux/lib/libcudart_static.a /usr/lib/$(MACHINE)-linux-gnu/libcudart_static.a)) \
+    $(CUDA_ROOT)/targets/$(ARCH)-linux/lib/libcudart_static.a /usr/lib/$(ARCH)-linux-gnu/libcudart_static.a)) \
     $(shell $(CC) -print-file-name=libstdc++.a) -ldl -lrt
 endif
 
@@ -95,7 +125,7 @@ ifeq ($(CAIRO)$(CAIRO_DIR),1)
 endif
 
 # Only src/mpi uses MPI. `make test` links a program with it if mpicc is found.
-MPICC := $(shell command -v mpicc 2>/dev/null)
+MPICC := $(if $(filter 0,$(BUNDLE)),$(shell command -v mpicc 2>/dev/null))
 ifeq ($(MPI)$(MPICC)$(filter demo test test-long,$(MAKECMDGOALS)),1)
   $(error MPI=1 but mpicc was not found: install the package libopenmpi-dev)
 endif
@@ -124,7 +154,7 @@ VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; 
 SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
 ## Targets
-all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Build the program and the library
+all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(if $(filter 0,$(STATIC)),$(BUILD)/libgpufilter.so) ## Build the program and the library
 	@$(if $(filter build,$(BUILD)),ln -sf build/gpufilter gpufilter)
 	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))$(if $(filter 1,$(MPI)),$(comma) with MPI)"
 
@@ -136,10 +166,15 @@ help: ## List the targets and variables
 # Rewritten only when the flags change; every object depends on it.
 CONFIG := $(CC) $(CFLAGS_ALL) $(SIMD_OPT) $(DEFINES) $(CPPFLAGS) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
 $(BUILD)/config: FORCE
-	@[ -e $@ ] || CC='$(CC)' CPPFLAGS='$(CPPFLAGS) $(CFLAGS)' .ci/deps check
+	$(if $(LIBRARIES),,@[ -e $@ ] || CC='$(CC)' CPPFLAGS='$(CPPFLAGS) $(CFLAGS)' .ci/deps check)
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
 .PHONY: FORCE
+ifdef LIBRARIES
+$(BUILD)/config: $(LIBRARIES)/complete
+$(LIBRARIES)/complete: packaging/libraries.sh packaging/libraries.txt
+	@CC='$(CC)' AR='$(AR)' RANLIB='$(or $(RANLIB),ranlib)' packaging/libraries.sh $(@D) $(ARCH)
+endif
 
 $(OBJ)/%.o: %.c $(BUILD)/config
 	@mkdir -p $(@D)
@@ -177,7 +212,7 @@ $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 
 $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $(LIB_O)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_O)
 
 # The installed library exports the functions of gpufilter.h, that of the wheel also those of gpufilter_tools.h.
 $(BUILD)/exports.map: src/gpufilter.h
@@ -193,7 +228,7 @@ $(BUILD)/libgpufilter.so $(BUILD)/shared/libgpufilter.so: $(LIB_O) $(BUILD)/conf
 
 $(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(MPI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) -pie $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
+	$(Q)$(CC) $(PIE) $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
 
 $(BUILD)/draw: $(OBJ)/samples/draw.o
 	$(call say,LINK,$@)
@@ -232,7 +267,7 @@ test: ## Install missing packages, build, and run all tests of a release: under 
 	@tests/run $(TEST_JOBS) $(BUILD) $(T)
 
 # A failed step does not stop the later ones.
-STEPS ?= sweeps asan tsan faults valgrind fuzz mutants
+STEPS ?= sweeps arch asan tsan faults valgrind fuzz mutants
 test-long: ## Run every test: full sweeps, sanitizers, faults, valgrind, fuzzing, mutants: about 2 hours on 2 cores (STEPS="valgrind mutants")
 	@.ci/deps long $(BUILD)
 	@failed=; for step in $(STEPS); do \

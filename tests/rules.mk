@@ -1,6 +1,8 @@
 ## Tests
 
 TEST_C := $(sort $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/long/test_*.c))
+# It replaces malloc, which a static C library does not permit.
+TEST_C := $(filter-out $(if $(filter 1,$(STATIC)),%/test_tiff_memory.c),$(TEST_C))
 TEST_UTIL_O := $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard tests/support/*.c)))
 TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_C)))
 TEST_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c))
@@ -25,13 +27,13 @@ $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a
 # The program of the wheel, on a shared library.
 $(BUILD)/shared/gpufilter: $(CLI_O) $(BUILD)/shared/libgpufilter.so
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(@D) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $(CLI_O) -L$(@D) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
 
 define TEST_RULE
 $(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(SAN_FLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(TEST_LIBS) $$(LIBS) $$(CUDA_LIBS)
+	$$(Q)$$(CC) $$(SAN_FLAGS) $$(PIE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(TEST_LIBS) $$(LIBS) $$(CUDA_LIBS)
 endef
 # The library loads libtiff at run time; these tests call it directly.
 $(BUILD)/tests/test_tiff% $(BUILD)/tests/test_hostile_tiff $(BUILD)/tests/test_batch%: TEST_LIBS := -ltiff
@@ -46,15 +48,15 @@ $(OBJ)/tests/long/fuzz/cli_main.o: $(HEADERS)
 $(BUILD)/fuzz/make_seeds: $(OBJ)/tests/long/fuzz/make_seeds.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
 
 $(BUILD)/fuzz/corpus: $(BUILD)/fuzz/make_seeds
-	$(Q)rm -rf $@ && $< $@ >/dev/null
+	$(Q)rm -rf $@ && $(RUN) $< $@ >/dev/null
 
 $(BUILD)/fuzz/%: $(OBJ)/tests/long/fuzz/%.o $(OBJ)/tests/long/fuzz/replay.o $(FUZZ_O)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
 
 $(BUILD)/libfuzzer/%: $(OBJ)/tests/long/fuzz/%.o $(FUZZ_O)
 	@mkdir -p $(@D)
@@ -64,19 +66,19 @@ $(BUILD)/libfuzzer/%: $(OBJ)/tests/long/fuzz/%.o $(FUZZ_O)
 $(BUILD)/tests/list_cases: $(OBJ)/tests/support/tools/list_cases.o $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
 $(BUILD)/tests/hold_memory: $(OBJ)/tests/support/tools/hold_memory.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
 
 # The program with wrapped library calls that alter the results of backends.
 LIES := filter_describe run result_table_count result_table result_cell result_text result_passed
 $(BUILD)/tests/liar: $(OBJ)/tests/support/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
 # The program with a layer around every call that may fail (tests/long/faults/layer.h). libpng, libjpeg and zlib are
 # linked from archives, therefore the layer wraps their calls, too.
@@ -94,12 +96,12 @@ $(OBJ)/tests/long/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filte
 endif
 $(BUILD)/gpufilter-faults: $(CLI_O) $(LAYER_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(FAULT_CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(FAULT_CUDA_LIBS)
 
 $(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/long/faults/layer_table.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lz
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $^ -lz
 
 # ---- steps of make test-long -----------------------------------------------------------------------
 
@@ -110,6 +112,20 @@ asan tsan: ## Run the tests of `make test` with AddressSanitizer and UBSan, or w
 	@$(MAKE) --no-print-directory SAN=$(if $(filter asan,$@),address$(comma)undefined,thread) all tests
 	@GF_TEST_TIMEOUT=3600 tests/run $(TEST_JOBS) build/san-$(if $(filter asan,$@),address-undefined,thread)
 
+# ---- other processors ------------------------------------------------------------------------------
+
+ARCHS ?= aarch64 s390x
+build-arch:
+	@ARCHS='$(ARCHS)' .ci/deps arch $(BUILD)
+	@$(MAKE) --no-print-directory $(ALL_CORES) all tests
+	@for arch in $(ARCHS); do $(MAKE) --no-print-directory $(ALL_CORES) ARCH=$$arch BUILD=$(BUILD)/$$arch CC=$$arch-linux-gnu-gcc all tests || exit; done
+
+check-arch: build-arch ## Compare what processors write, all digests and files, under qemu: 15 minutes on 2 cores (ARCHS="aarch64 s390x")
+	@tests/system/arch.sh $(BUILD) $(ARCHS)
+
+arch: check-arch ## The same, and run the unit tests of other processors under qemu
+	@for arch in $(ARCHS); do tests/long/arch_units.sh $(BUILD) $$arch || exit; done
+
 # ---- targets ---------------------------------------------------------------------------------------
 
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
@@ -117,7 +133,7 @@ libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
 
 FAULTS := $(BUILD)/gpufilter-faults $(BUILD)/tests/faults
 TEST_TOOLS := $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/draw
-tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/shared/gpufilter $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+tests: $(TESTS) fuzzers $(TEST_TOOLS) $(if $(filter 0,$(STATIC)),$(FAULTS) $(BUILD)/shared/gpufilter) $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 faults fuzz: export LSAN_OPTIONS = suppressions=$(CURDIR)/tests/support/lsan.txt:print_suppressions=0
 faults: ## Fail commands at every call that may fail (with sanitizers), and kill them there: about 25 minutes on 2 cores
@@ -176,4 +192,4 @@ golden: all tests ## Rewrite the golden digests and pictures with the golden bac
 abi: all ## Rewrite tests/system/abi.txt, the record of the ABI
 	@tests/system/abi.sh $(BUILD) write
 
-.PHONY: tests sweeps asan tsan fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi
+.PHONY: build-arch check-arch arch tests sweeps asan tsan fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi

@@ -2,7 +2,13 @@
 #ifndef GF_IMAGE_H
 #define GF_IMAGE_H
 
+#include <float.h>
+
 #include "gpufilter_tools.h"
+
+#if !defined(__cplusplus) && FLT_EVAL_METHOD != 0
+#error "float must be computed in binary32: see CFLAGS_ALL in Makefile"
+#endif
 
 /* An image that its decoder has scaled. */
 typedef struct gf_scaled {

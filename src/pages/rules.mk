@@ -9,7 +9,7 @@ $(PAGES_O): $(HEADERS)
 
 $(BUILD)/pages: $(PAGES_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(PIE) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
 # The date of the pages is that of the newest version in the change log, so that builds are reproducible.
 $(BUILD)/man/made: $(BUILD)/pages $(wildcard src/pages/*.in) CHANGELOG.md
@@ -17,7 +17,7 @@ $(BUILD)/man/made: $(BUILD)/pages $(wildcard src/pages/*.in) CHANGELOG.md
 	$(Q)rm -rf $(@D) $(BUILD)/completions && mkdir -p $(@D) $(BUILD)/completions
 	$(Q)day=$$(sed -n 's/^## .*\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)).*/\1/p' CHANGELOG.md | head -n 1) && \
 	  day=$$(LC_ALL=C date -d "$${day:?no date in CHANGELOG.md}" '+%B %-d, %Y') && \
-	  for page in $$($<); do $< "$$page" "$$day" >$(BUILD)/$$page || exit; done
+	  for page in $$($(RUN) $<); do $(RUN) $< "$$page" "$$day" >$(BUILD)/$$page || exit; done
 	@touch $@
 
 all: $(BUILD)/man/made

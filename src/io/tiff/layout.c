@@ -20,6 +20,21 @@ enum {
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
 
+#ifdef GF_LIBTIFF_LINKED
+
+gf_tiff_library gf_libtiff = {
+#define GF_TIFF(name) .name = name,
+#include "io/tiff/libtiff.def"
+#undef GF_TIFF
+};
+
+gf_status gf_tiff_load(const char *file, gf_error *error) {
+    (void)file, (void)error;
+    return GF_OK;
+}
+
+#else
+
 gf_tiff_library gf_libtiff;
 static char failure[256]; /* reason why libtiff cannot be loaded; "" if it is */
 
@@ -58,6 +73,8 @@ gf_status gf_tiff_load(const char *file, gf_error *error) {
                                "%s: TIFF needs " GF_LIBTIFF ": %s; install the package libtiff6",
                                file, failure);
 }
+
+#endif
 
 gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset,
                           gf_error *error) {

@@ -305,6 +305,12 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
+/* Compute -(a * b + c). gcc would compute -a * b - c, a zero of the other sign. */
+static float minus_fma(float a, float b, float c) {
+    const volatile float sum = fmaf(a, b, c);
+    return -sum;
+}
+
 /* The same for the divisors 3, 5 and 7, with underflow and up to the largest float. If the quotient
  * is subnormal, x - n q is also exact, and x / n is never a tie because n is odd. (All 2^32 floats
  * were tested once. An infinity yields NaN.) This form preserves -0. */
@@ -317,11 +323,11 @@ TEST(corrected_quotients_hold_at_extremes) {
                                                          : bits < infinity - 65536 ? 4099
                                                                                    : 1) {
             const float x = float_of(bits), quotient = x * inverse;
-            const float got = fmaf(-fmaf(divisor, quotient, -x), inverse, quotient);
+            const float got = fmaf(minus_fma(divisor, quotient, -x), inverse, quotient);
             if (got != x / divisor)
                 fail_msg("%g / %d: %.9g", (double)x, n, (double)got);
         }
-        const float got = fmaf(-fmaf(divisor, -0.0f, 0.0f), inverse, -0.0f);
+        const float got = fmaf(minus_fma(divisor, -0.0f, 0.0f), inverse, -0.0f);
         assert_true(got == 0 && signbit(got));
     }
 }
