@@ -76,7 +76,12 @@ ifeq ($(ARCH),x86_64)
   DEFINES += -DGF_X86_64
   ISAS += avx2 avx512
 endif
+ifeq ($(ARCH),aarch64)
+  DEFINES += -DGF_AARCH64
+  ISAS += neon
+endif
 ISA_portable :=
+ISA_neon := -DGF_NEON
 ISA_avx2 := -mavx2 -mfma -mbmi2
 ISA_avx512 := -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512
 

@@ -58,8 +58,6 @@ typedef struct gf_hist_simd {
 void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *plan, const gf_strip *strip,
                      uint32_t part, uint32_t parts, void *scratch);
 
-extern const gf_hist_simd gf_hist_simd_portable;
-extern const gf_hist_simd gf_hist_simd_avx2;
-extern const gf_hist_simd gf_hist_simd_avx512;
+extern const gf_hist_simd GF_LEVEL_NAMES(gf_hist_simd);
 
 #endif

@@ -182,6 +182,15 @@ GF_INLINE uint64_t select_inside(const gf_percentile_tile *tile, uint32_t rank,
                                                 _mm256_cmpeq_epi8(dy, _mm256_min_epu8(dy, height)));
         mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(inside) << i;
     }
+#elif defined(GF_NEON)
+    uint8x16_t inside[4];
+    for (int i = 0; i < 4; i++)
+        inside[i] =
+            vandq_u8(vcleq_u8(vsubq_u8(vld1q_u8(x + 16 * i), vdupq_n_u8((uint8_t)window->left)),
+                              vdupq_n_u8((uint8_t)window->width)),
+                     vcleq_u8(vsubq_u8(vld1q_u8(y + 16 * i), vdupq_n_u8((uint8_t)window->top)),
+                              vdupq_n_u8((uint8_t)window->height)));
+    mask = vec_mask64(inside);
 #else
     uint8_t inside[GF_PERCENTILE_PAD];
     for (int i = 0; i < GF_PERCENTILE_PAD; i++)

@@ -60,6 +60,8 @@ static inline reals_f64 reals_set_f64(double x) {
 static inline reals_f64 reals_fma_f64(reals_f64 a, reals_f64 b, reals_f64 c) {
 #if VEC_FLOATS >= 8
     return VEC_OP(fmadd_pd)(a, b, c);
+#elif defined(GF_NEON)
+    return (reals_f64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #else
     return (reals_f64){__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])};
 #endif
@@ -205,6 +207,92 @@ static void fixed_across(const gf_separable_group *group, const gf_separable_pai
                 fixed_block(s, (const int16_t *)pairs[j] + 2 * i, taps, j, false);
             for (size_t j = r + 1; j < taps->y_pairs; j++)
                 fixed_block(s, (const int16_t *)pairs[(j - 1) / 2] + 2 * i, taps, j, false);
+            for (size_t odd = 0; odd < 2 && y + odd < group->rows; odd++)
+                fixed_store(out + odd * group->out_stride, s[odd], n - i);
+        }
+}
+
+#elif defined(GF_NEON)
+
+static inline int16x8_t fixed_sum(const uint16_t *a, const uint16_t *b) {
+    return vreinterpretq_s16_u16(vaddq_u16(vld1q_u16(a), vld1q_u16(b)));
+}
+
+/* Add the products of eight words with a tap. */
+static inline void fixed_add(int32x4_t s[2], int16x8_t words, uint32_t tap) {
+    s[0] = vmlal_n_s16(s[0], vget_low_s16(words), (int16_t)(uint16_t)tap);
+    s[1] = vmlal_high_n_s16(s[1], words, (int16_t)(uint16_t)tap);
+}
+
+/* Return the eight words of one row. */
+GF_INLINE int16x8_t fixed_along_row(const uint16_t *mid, ptrdiff_t step, const uint32_t *taps,
+                                    const size_t r) {
+    int32x4_t s[2] = {vdupq_n_s32(GF_SEPARABLE_X_BIAS), vdupq_n_s32(GF_SEPARABLE_X_BIAS)};
+    const uint16_t *left = mid, *right = mid;
+    for (size_t k = 0; k <= r; k += 2) {
+        const ptrdiff_t next = k < r ? step : 0;
+        fixed_add(s, fixed_sum(left, right), taps[k / 2] & 0xffff);
+        fixed_add(s, fixed_sum(left - next, right + next), taps[k / 2] >> 16);
+        left -= 2 * step;
+        right += 2 * step;
+    }
+    return vshrn_high_n_s32(vshrn_n_s32(s[0], 8), s[1], 8);
+}
+
+static void fixed_along(int16_t *to, const uint16_t *a, const uint16_t *b, size_t n, size_t step,
+                        const gf_separable_pairs *taps) {
+    const size_t r = taps->radius[0];
+    a += r * step;
+    b += r * step;
+    for (size_t i = 0; i < n; i += WORDS) {
+        const int16x8x2_t rows = {{fixed_along_row(a + i, (ptrdiff_t)step, taps->x, r),
+                                   fixed_along_row(b + i, (ptrdiff_t)step, taps->x, r)}};
+        vst2q_s16(to + 2 * i, rows);
+    }
+}
+
+/* Add the products of pair j to the sums of 16 samples of one output: those of the first words of
+ * the pairs in even lanes, those of the second words in odd lanes. */
+GF_INLINE void fixed_block(int32x4_t s[8], const int16x8_t words[4], uint32_t pair) {
+    const int16x8_t t = vreinterpretq_s16_u32(vdupq_n_u32(pair));
+    for (size_t q = 0; q < 4; q++) {
+        s[2 * q] = vmlal_s16(s[2 * q], vget_low_s16(words[q]), vget_low_s16(t));
+        s[2 * q + 1] = vmlal_high_s16(s[2 * q + 1], words[q], t);
+    }
+}
+
+/* Store 16 samples; only n of them if n is smaller. The sums are 2^31 below those to round. */
+GF_INLINE void fixed_store(uint8_t *to, const int32x4_t s[8], size_t n) {
+    int16x8_t words[2];
+    for (size_t h = 0; h < 2; h++)
+        words[h] = vuzp2q_s16(vreinterpretq_s16_s32(vpaddq_s32(s[4 * h], s[4 * h + 1])),
+                              vreinterpretq_s16_s32(vpaddq_s32(s[4 * h + 2], s[4 * h + 3])));
+    const uint8x16_t bytes =
+        veorq_u8(vuzp2q_u8(vreinterpretq_u8_s16(words[0]), vreinterpretq_u8_s16(words[1])),
+                 vdupq_n_u8(0x80));
+    if (n >= 2 * WORDS)
+        vst1q_u8(to, bytes);
+    else
+        memcpy(to, &bytes, n);
+}
+
+static void fixed_across(const gf_separable_group *group, const gf_separable_pairs *taps) {
+    const size_t n = group->n, r = taps->radius[1];
+    for (size_t i = 0; i < n; i += 2 * WORDS)
+        for (size_t y = 0; y < group->rows; y += 2) {
+            const void *const *pairs = group->window + y / 2;
+            uint8_t *out = group->out + y * group->out_stride + i;
+            separable_prefetch(group, y, i, 2 * WORDS);
+            separable_prefetch(group, y + 1, i, 2 * WORDS);
+            int32x4_t s[2][8] = {{vdupq_n_s32(0)}};
+            for (size_t j = 0; j < taps->y_pairs; j++) {
+                const int16_t *pair = (const int16_t *)pairs[j <= r ? j : (j - 1) / 2] + 2 * i;
+                int16x8_t words[4];
+                for (size_t q = 0; q < 4; q++)
+                    words[q] = vld1q_s16(pair + q * WORDS);
+                fixed_block(s[0], words, taps->y[0][j]);
+                fixed_block(s[1], words, taps->y[1][j]);
+            }
             for (size_t odd = 0; odd < 2 && y + odd < group->rows; odd++)
                 fixed_store(out + odd * group->out_stride, s[odd], n - i);
         }

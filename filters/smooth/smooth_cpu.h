@@ -116,9 +116,7 @@ typedef struct gf_smooth_simd {
 void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *plan, const gf_strip *strip,
                        uint32_t part, uint32_t parts, void *scratch);
 
-extern const gf_smooth_simd gf_smooth_simd_portable;
-extern const gf_smooth_simd gf_smooth_simd_avx2;
-extern const gf_smooth_simd gf_smooth_simd_avx512;
+extern const gf_smooth_simd GF_LEVEL_NAMES(gf_smooth_simd);
 
 /* ---- u8 by integers: smooth_u8.c ------------------------------------------------------------- */
 

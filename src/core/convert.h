@@ -82,7 +82,7 @@ static inline gf_conversion gf_conversion_of(const gf_format *from, const gf_for
  * start: each block is read before it is written, and ends before the next one. */
 typedef uint64_t gf_convert_function(const gf_conversion *how, void *dst, const void *src,
                                      uint64_t samples);
-gf_convert_function gf_convert_samples_portable, gf_convert_samples_avx2, gf_convert_samples_avx512;
+gf_convert_function GF_LEVEL_NAMES(gf_convert_samples);
 
 /* The same at the best SIMD level of this machine. */
 static inline uint64_t gf_convert_samples(const gf_conversion *how, void *dst, const void *src,

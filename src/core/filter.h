@@ -119,7 +119,7 @@ typedef void gf_cpu_function(const gf_plan *plan, const gf_strip *strip, uint32_
 typedef struct gf_filter_cpu {
     /* Return the bytes of scratch memory per thread. NULL: none. */
     size_t (*scratch_bytes)(const gf_plan *plan);
-    gf_cpu_function *run[GF_ISA_COUNT]; /* one function per SIMD level: all set, or all NULL */
+    gf_cpu_function *run[GF_ISA_COUNT]; /* one function per SIMD level of the build, or all NULL */
 } gf_filter_cpu;
 
 /* A cudaStream_t. */
@@ -284,7 +284,7 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
 /* Declare the implementations of a filter: NAME_golden, and NAME_cpu for GF_LEVELS. */
 #define GF_DECLARE_BACKENDS(name)                                                                  \
     gf_status name##_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);          \
-    gf_cpu_function name##_cpu_portable, name##_cpu_avx2, name##_cpu_avx512
+    gf_cpu_function GF_LEVEL_NAMES(name##_cpu)
 
 /* ---- plans (plan.c) -------------------------------------------------------------------------- */
 

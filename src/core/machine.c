@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/image.h"
 
-const char *const gf_simd_names[] = {"auto", "portable", "avx2", "avx512", NULL};
+const char *const gf_simd_names[] = {"auto", "portable", "avx2", "avx512", "neon", NULL};
 
 int gf_isa_available(gf_isa isa) {
     switch (isa) {
@@ -29,13 +29,17 @@ int gf_isa_available(gf_isa isa) {
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("bmi2");
 #endif
+#ifdef GF_AARCH64
+    case GF_ISA_NEON:
+        return 1;
+#endif
     default:
         return 0;
     }
 }
 
 gf_isa gf_isa_best(void) {
-    gf_isa isa = GF_ISA_AVX512;
+    gf_isa isa = GF_ISA_COUNT - 1;
     while (!gf_isa_available(isa))
         isa = (gf_isa)(isa - 1);
     return isa;

@@ -32,9 +32,10 @@ extern const char *const gf_simd_names[];
 
 /* SIMD levels. Every level produces the same bits. */
 typedef enum gf_isa {
-    GF_ISA_PORTABLE, /* compiler baseline: SSE2 on x86-64, NEON on arm64 */
+    GF_ISA_PORTABLE, /* without intrinsics: what the compiler makes of vectors of 128 bits */
     GF_ISA_AVX2,
     GF_ISA_AVX512,
+    GF_ISA_NEON, /* every arm64 processor has it */
     GF_ISA_COUNT
 } gf_isa;
 
@@ -43,13 +44,21 @@ int gf_isa_available(gf_isa isa);
 
 gf_isa gf_isa_best(void);
 
-/* Addresses of the variants that NAME_simd.c defines as GF_SIMD_NAME(name), one per level. */
-#ifdef GF_X86_64
+/* The variants that NAME_simd.c defines as GF_SIMD_NAME(name), one per level: their names in a
+ * declaration, and a table of their addresses. */
+#define GF_LEVEL_NAMES(name) name##_portable, name##_avx2, name##_avx512, name##_neon
+#if defined(GF_X86_64)
 #define GF_LEVELS(name)                                                                            \
-    { &name##_portable, &name##_avx2, &name##_avx512 }
+    {                                                                                              \
+        [GF_ISA_PORTABLE] = &name##_portable, [GF_ISA_AVX2] = &name##_avx2,                        \
+        [GF_ISA_AVX512] = &name##_avx512                                                           \
+    }
+#elif defined(GF_AARCH64)
+#define GF_LEVELS(name)                                                                            \
+    { [GF_ISA_PORTABLE] = &name##_portable, [GF_ISA_NEON] = &name##_neon }
 #else
 #define GF_LEVELS(name)                                                                            \
-    { &name##_portable }
+    { [GF_ISA_PORTABLE] = &name##_portable }
 #endif
 
 #define GF_MAX_THREADS 1024u

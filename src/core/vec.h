@@ -22,7 +22,12 @@
 #define GF_SIMD_NAME(x) x##_avx2
 #define VEC_FLOATS 8
 #else
+#ifdef GF_NEON
+#include <arm_neon.h>
+#define GF_SIMD_NAME(x) x##_neon
+#else
 #define GF_SIMD_NAME(x) x##_portable
+#endif
 #define VEC_FLOATS 4
 #endif
 
@@ -166,6 +171,52 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
     _mm_storeu_si128((__m128i *)p, vec_to_u16(x, 65535));
 }
 
+#elif defined(GF_NEON)
+
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    const uint32x4_t bits = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(vcltq_s32((int32x4_t)a, (int32x4_t)b), bits));
+}
+
+/* Return bit i for byte i that is all ones; the others are 0. */
+static inline uint64_t vec_mask64(const uint8x16_t bytes[4]) {
+    const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
+    const uint8x16_t a = vpaddq_u8(vandq_u8(bytes[0], bits), vandq_u8(bytes[1], bits));
+    const uint8x16_t b = vpaddq_u8(vandq_u8(bytes[2], bits), vandq_u8(bytes[3], bits));
+    const uint8x16_t c = vpaddq_u8(a, b);
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(c, c)), 0);
+}
+
+/* Store the low bytes of four numbers. */
+static inline void vec_store_low_bytes(uint8_t *p, uint16x4_t x) {
+    const uint8x8_t bytes = vqmovn_u16(vcombine_u16(x, x));
+    memcpy(p, &bytes, 4);
+}
+
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    vec_store_low_bytes(p, vqmovun_s32((int32x4_t)x));
+}
+
+static inline vec vec_load_u8(const uint8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    const uint16x8_t words = vmovl_u8(vcreate_u8(four));
+    return (vec)vcvtq_f32_u32(vmovl_u16(vget_low_u16(words)));
+}
+
+static inline vec vec_load_u16(const uint16_t *p) {
+    return (vec)vcvtq_f32_u32(vmovl_u16(vld1_u16(p)));
+}
+
+/* The conversion rounds to nearest even, and maps NaN and negative numbers to 0. */
+static inline void vec_store_u8(uint8_t *p, vec x) {
+    vec_store_low_bytes(p, vqmovn_u32(vcvtnq_u32_f32((float32x4_t)x)));
+}
+
+static inline void vec_store_u16(uint16_t *p, vec x) {
+    vst1_u16(p, vqmovn_u32(vcvtnq_u32_f32((float32x4_t)x)));
+}
+
 #else
 
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_FLOATS)));
@@ -221,6 +272,8 @@ static inline vec vec_fma(vec a, vec b, vec c) {
     return _mm512_fmadd_ps(a, b, c);
 #elif VEC_FLOATS == 8
     return _mm256_fmadd_ps(a, b, c);
+#elif defined(GF_NEON)
+    return (vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
     for (int l = 0; l < VEC_FLOATS; l++)
         c[l] = fmaf(a[l], b[l], c[l]);
@@ -230,7 +283,7 @@ static inline vec vec_fma(vec a, vec b, vec c) {
 
 /* Compute a * b + c, rounded once or twice depending on the level: not for bit-exact values. */
 static inline vec vec_multiply_add(vec a, vec b, vec c) {
-#if VEC_FLOATS >= 8
+#if VEC_FLOATS >= 8 || defined(GF_NEON)
     return vec_fma(a, b, c);
 #else
     return a * b + c;

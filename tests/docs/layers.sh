@@ -18,7 +18,7 @@ find "$build/obj" -name '*.o' | sed "s|^$build/obj/||" | awk '
         stem = $0
         sub(/\.o$/, "", stem)
         if (!(stem in source)) {
-            sub(/\.(portable|avx2|avx512)$/, "", stem)
+            sub(/\.(portable|avx2|avx512|neon)$/, "", stem)
             stem = stem ".c"
         }
         if (stem in source) print stem, $0 # skips objects of deleted sources

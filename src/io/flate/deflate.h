@@ -89,7 +89,7 @@ typedef struct gf_deflate_simd {
                 size_t n);
 } gf_deflate_simd;
 
-extern const gf_deflate_simd gf_deflate_simd_portable, gf_deflate_simd_avx2, gf_deflate_simd_avx512;
+extern const gf_deflate_simd GF_LEVEL_NAMES(gf_deflate_simd);
 
 static inline const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
     static const gf_deflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_deflate_simd);

@@ -1,12 +1,19 @@
 #include "core/vec.h"
 #include "io/flate/deflate.h"
 
-#if VEC_FLOATS >= 8
+#if VEC_FLOATS >= 8 || defined(GF_NEON)
 #define SPAN 64
 /* Bit k of the result: p[k] == q[k]. */
 #if VEC_FLOATS == 16
 static inline uint64_t equal_mask64(const unsigned char *p, const unsigned char *q) {
     return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_loadu_si512(q));
+}
+#elif defined(GF_NEON)
+static inline uint64_t equal_mask64(const unsigned char *p, const unsigned char *q) {
+    uint8x16_t equal[4];
+    for (int i = 0; i < 4; i++)
+        equal[i] = vceqq_u8(vld1q_u8(p + 16 * i), vld1q_u8(q + 16 * i));
+    return vec_mask64(equal);
 }
 #else
 static inline uint64_t equal_mask32(const unsigned char *p, const unsigned char *q) {

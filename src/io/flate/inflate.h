@@ -155,6 +155,6 @@ typedef struct gf_inflate_simd {
                     const unsigned char *table);
 } gf_inflate_simd;
 
-extern const gf_inflate_simd gf_inflate_simd_portable, gf_inflate_simd_avx2, gf_inflate_simd_avx512;
+extern const gf_inflate_simd GF_LEVEL_NAMES(gf_inflate_simd);
 
 #endif

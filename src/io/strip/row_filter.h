@@ -107,7 +107,7 @@ typedef struct gf_png_simd {
                              size_t channels);
 } gf_png_simd;
 
-extern const gf_png_simd gf_png_simd_portable, gf_png_simd_avx2, gf_png_simd_avx512;
+extern const gf_png_simd GF_LEVEL_NAMES(gf_png_simd);
 
 static inline const gf_png_simd *gf_png_simd_of(gf_isa isa) {
     static const gf_png_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_png_simd);

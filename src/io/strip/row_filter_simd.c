@@ -386,7 +386,112 @@ GF_INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_
 
 #endif
 
+#endif /* __SSE2__ */
+
+/* ---- NEON ------------------------------------------------------------------------------------ */
+
+#ifdef GF_NEON
+
+/* Load n bytes (1..8, a constant). */
+GF_INLINE uint8x8_t unfilter_load(const unsigned char *p, size_t n) {
+    uint64_t bytes = 0;
+    memcpy(&bytes, p, n);
+    return vcreate_u8(bytes);
+}
+
+GF_INLINE void unfilter_store(unsigned char *p, uint8x8_t x, size_t n) {
+    const uint64_t bytes = vget_lane_u64(vreinterpret_u64_u8(x), 0);
+    memcpy(p, &bytes, n);
+}
+
+/* As with SSE2: pixels of 3 or 6 bytes are loaded and stored as 4 or 8 bytes. */
+GF_INLINE size_t unfilter_wide(size_t bpp) {
+    return bpp == 3 ? 4 : bpp == 6 ? 8 : bpp;
+}
+
+GF_INLINE uint8x8_t unfilter_left(const unsigned char *row, size_t from, size_t bpp) {
+    return from == 0 ? vdup_n_u8(0) : unfilter_load(row + from - bpp, bpp);
+}
+
+/* Process the whole pixels of a vector per iteration, as with AVX2. */
+GF_INLINE size_t unfilter_sub(unsigned char *out, const unsigned char *in, size_t from, size_t to,
+                              size_t bpp) {
+    const size_t wide = unfilter_wide(bpp), step = 16 / bpp * bpp;
+    uint8_t indices[16], pixels[16];
+    for (size_t j = 0; j < 16; j++) {
+        indices[j] = (uint8_t)j;
+        pixels[j] = (uint8_t)(j % bpp);
+    }
+    const uint8x16_t index = vld1q_u8(indices), pixel = vld1q_u8(pixels),
+                     last = vaddq_u8(pixel, vdupq_n_u8((uint8_t)(step - bpp)));
+    const uint8x8_t before = unfilter_left(out, from, bpp);
+    uint8x16_t left = vqtbl1q_u8(vcombine_u8(before, before), pixel);
+    size_t i = from;
+    for (; i + 16 <= to; i += step) {
+        uint8x16_t x = vld1q_u8(in + i);
+        /* Indices below 0 select zeros. */
+        for (size_t shift = bpp; shift < 16; shift *= 2)
+            x = vaddq_u8(x, vqtbl1q_u8(x, vsubq_u8(index, vdupq_n_u8((uint8_t)shift))));
+        vst1q_u8(out + i, vaddq_u8(x, left));
+        left = vaddq_u8(left, vqtbl1q_u8(x, last));
+    }
+    uint8x8_t one = vget_low_u8(left);
+    for (; i + wide <= to; i += bpp) {
+        one = vadd_u8(one, unfilter_load(in + i, wide));
+        unfilter_store(out + i, one, wide);
+    }
+    return i;
+}
+
+GF_INLINE size_t unfilter_average(unsigned char *out, const unsigned char *in,
+                                  const unsigned char *above, size_t from, size_t to, size_t bpp) {
+    const size_t wide = unfilter_wide(bpp);
+    uint8x8_t left = unfilter_left(out, from, bpp);
+    size_t i = from;
+    for (; i + wide <= to; i += bpp) {
+        left = vadd_u8(vhadd_u8(left, unfilter_load(above + i, wide)), unfilter_load(in + i, wide));
+        unfilter_store(out + i, left, wide);
+    }
+    return i;
+}
+
+/* Select as unfilter_paeth_pixel of SSE2, and add the bytes of `in`. */
+GF_INLINE int16x8_t unfilter_paeth_pixel(int16x8_t left, int16x8_t up, int16x8_t upper_left,
+                                         uint8x8_t in) {
+    const int16x8_t before =
+        vsubq_s16(vaddq_s16(vaddq_s16(upper_left, upper_left), upper_left), up);
+    const int16x8_t t = vsubq_s16(before, left);
+    const int16x8_t low = vminq_s16(left, up), high = vmaxq_s16(left, up);
+    const int16x8_t nearest = vbslq_s16(vcgtq_s16(high, t), upper_left, low);
+    const int16x8_t chosen = vbslq_s16(vcgtq_s16(t, low), nearest, high);
+    const uint8x16_t bytes = vreinterpretq_u8_s16(chosen);
+    return vreinterpretq_s16_u8(vaddq_u8(bytes, vreinterpretq_u8_u16(vmovl_u8(in))));
+}
+
+GF_INLINE int16x8_t unfilter_widen(uint8x8_t x) {
+    return vreinterpretq_s16_u16(vmovl_u8(x));
+}
+
+GF_INLINE size_t unfilter_paeth(unsigned char *out, const unsigned char *in,
+                                const unsigned char *above, size_t from, size_t to, size_t bpp) {
+    const size_t wide = unfilter_wide(bpp);
+    int16x8_t left = unfilter_widen(unfilter_left(out, from, bpp)),
+              upper_left = unfilter_widen(unfilter_left(above, from, bpp));
+    size_t i = from;
+    for (; i + wide <= to; i += bpp) {
+        const int16x8_t here = unfilter_widen(unfilter_load(above + i, wide));
+        left = unfilter_paeth_pixel(left, here, upper_left, unfilter_load(in + i, wide));
+        upper_left = here;
+        unfilter_store(out + i, vmovn_u16(vreinterpretq_u16_s16(left)), wide);
+    }
+    return i;
+}
+
+#endif
+
 /* ---- dispatch by pixel size ------------------------------------------------------------------ */
+
+#if defined(__SSE2__) || defined(GF_NEON)
 
 GF_INLINE void unfilter_span(unsigned char *out, const unsigned char *in,
                              const unsigned char *above, size_t from, size_t to, size_t bpp,
@@ -439,7 +544,7 @@ static uint64_t unfilter_together(unsigned char *out, size_t out_stride, const u
 }
 #endif
 
-#else /* not x86: filters that depend on the left pixel use scalar code */
+#else /* filters that depend on the left pixel use scalar code */
 #define unfilter_pixels gf_png_unfilter_golden
 #endif
 

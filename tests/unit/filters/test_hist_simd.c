@@ -11,13 +11,7 @@
 
 #define MAX 220 /* samples: more than three batches of any level */
 
-static const gf_hist_simd *const levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_hist_simd_portable,
-#ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_hist_simd_avx2,
-    [GF_ISA_AVX512] = &gf_hist_simd_avx512,
-#endif
-};
+static const gf_hist_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_hist_simd);
 
 static const gf_hist_simd *level(int isa) {
     return gf_isa_available((gf_isa)isa) ? levels[isa] : NULL;

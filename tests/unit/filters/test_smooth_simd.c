@@ -270,13 +270,7 @@ TEST(flat_images) {
     }
 }
 
-static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_smooth_simd_portable,
-#ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_smooth_simd_avx2,
-    [GF_ISA_AVX512] = &gf_smooth_simd_avx512,
-#endif
-};
+static const gf_smooth_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_smooth_simd);
 
 /* All ties are detected, at any position. Other samples are not. */
 TEST(ties_are_counted) {
