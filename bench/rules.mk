@@ -51,6 +51,13 @@ bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program a
 bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel; compare with a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
+$(BUILD)/instructions.so: bench/instructions.c
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -fvisibility=default -shared $< -o $@
+
+bench-arch: $(BUILD)/instructions.so ## Count the instructions of an arm64 program per sample, under qemu (after make check-arch)
+	@bench/instructions.sh $< samples/scene.png qemu-aarch64 $(BUILD)/aarch64/gpufilter portable neon
+
 bench-chain: $(if $(NVCC),$(BUILD)/bench-chain) ## Time chains of CUDA kernels on whole images and on strips in the L2 cache, as CSV (BENCH="--chain windows")
 	@$(if $(NVCC),$(BUILD)/bench-chain $(BENCH),echo "bench-chain needs CUDA: $(WITHOUT)" >&2; exit 1)
 
@@ -68,7 +75,7 @@ bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program f
 bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and with several threads; compare with libpng (BENCH="FILE.png...")
 	@$(BUILD)/bench-decode $(BENCH)
 
-.PHONY: bench bench-decode bench-cuda bench-chain bench-device bench-png-device bench-e2e bench-formats bench-resize bench-steps
+.PHONY: bench bench-arch bench-decode bench-cuda bench-chain bench-device bench-png-device bench-e2e bench-formats bench-resize bench-steps
 
 bench-steps: all $(BUILD)/draw $(BUILD)/timed ## Time several filters in one run, PNG to PNG; compare with each alone, and with vips (BENCH="-j 2")
 	@python3 -B bench/steps.py --build $(BUILD) $(BENCH)
