@@ -171,8 +171,8 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
 }
 
 /* Give libpng an invalid end of the IDAT chunks, whose pixels it did not read. It inflates that end
- * before it reads the chunks behind: from 1.6.47 on, an IEND is an error without. The first byte
- * fails, libpng warns, and goes on. If the first IDAT is empty, its end precedes that byte. */
+ * before it reads the chunks behind: from 1.6.47 on, an IEND is an error without. The first byte is
+ * invalid, and libpng only warns. If the first IDAT is empty, its end precedes that byte. */
 static void reader_end_idat(png_source *source, png_bytep data, size_t size) {
     static const unsigned char header[GF_PNG_CHUNK_HEADER] = {0, 0, 0, 1, 'I', 'D', 'A', 'T'};
     const png_uint_32 part = png_get_io_state(source->png) & PNG_IO_MASK_LOC;
