@@ -20,6 +20,11 @@
 #define GF_BOTH static inline
 #endif
 
+/* Return whether the first byte of an integer in memory is the lowest one. */
+GF_BOTH bool gf_host_is_little(void) {
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+}
+
 /* The value of a member that C++ leaves out of an initializer; C sets it to 0. */
 #ifdef __cplusplus
 #define GF_DEFAULT(value) = value

@@ -7,9 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline bool gf_host_is_little(void) {
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-}
+#include "core/machine.h"
 
 static inline uint32_t gf_little16(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8;
