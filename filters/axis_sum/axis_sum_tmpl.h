@@ -8,8 +8,9 @@ typedef GF_T(wide) GF_T(vec_wide) __attribute__((vector_size(sizeof(vec))));
 GF_INLINE void GF_T(sum_add)(const void *p, GF_T(vec_wide) * even, GF_T(vec_wide) * odd) {
     GF_T(vec_wide) x;
     memcpy(&x, p, sizeof x);
-    *even += x & (GF_T(sample)) - 1;
-    *odd += x >> 8 * sizeof(GF_T(sample));
+    const GF_T(vec_wide) low = x & (GF_T(sample)) - 1, high = x >> 8 * sizeof(GF_T(sample));
+    *even += gf_host_is_little() ? low : high;
+    *odd += gf_host_is_little() ? high : low;
 }
 
 /* Add `periods` periods to their lanes. The sums must fit in the wide lanes. */
