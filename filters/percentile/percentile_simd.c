@@ -199,6 +199,7 @@ GF_INLINE uint64_t select_inside(const gf_percentile_tile *tile, uint32_t rank,
     for (int i = 0; i < GF_PERCENTILE_PAD; i += 8) {
         uint64_t bytes;
         memcpy(&bytes, inside + i, sizeof bytes);
+        bytes = gf_host_is_little() ? bytes : __builtin_bswap64(bytes);
         mask |= (bytes * UINT64_C(0x0102040810204080) >> 56) << i; /* gathers the lowest bits */
     }
 #endif
