@@ -44,7 +44,7 @@ typedef struct gf_separable_part {
     gf_separable_pairs pairs;
     size_t value, sample;        /* bytes of a value and of a sample */
     unsigned char *lines, *ring; /* scratch memory */
-    uint64_t outside;            /* value beyond a constant edge, in the low `value` bytes */
+    uint64_t outside;            /* value beyond a constant edge, in the first `value` bytes */
     uint64_t x, pixels;          /* tile */
     uint64_t left, right;        /* columns inside the image that it needs */
     size_t n;                    /* samples of a row of the tile */
@@ -388,7 +388,7 @@ static void separable_run_sums(const gf_separable_part *part, uint64_t s, uint64
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
 
-/* Set the value beyond a constant edge, in the low bytes: for SUMS, that of a column of samples. */
+/* Set the value beyond a constant edge: for SUMS, that of a column of samples. */
 static void separable_set_outside(gf_separable_part *part) {
     const gf_separable_plan *plan = part->plan;
     const float value = plan->edge.value;
@@ -401,7 +401,8 @@ static void separable_set_outside(gf_separable_part *part) {
         memcpy(&part->outside, &wide, sizeof wide);
     else
         part->outside =
-            (uint64_t)value * (plan->form == GF_SEPARABLE_SUMS ? 2 * plan->radius[1] + 1 : 1);
+            (uint64_t)value * (plan->form == GF_SEPARABLE_SUMS ? 2 * plan->radius[1] + 1 : 1)
+            << (gf_host_is_little() ? 0 : 64 - 8 * part->value);
 }
 
 void gf_separable_compute(const gf_separable_simd *simd, const gf_plan *head, const gf_strip *strip,
