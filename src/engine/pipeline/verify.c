@@ -25,13 +25,16 @@ static uint64_t verify_first_of(const void *a, const void *b, size_t item) {
 /* Format a sample; for f32 include its bits, because different values may print alike. */
 static void verify_sample_text(gf_type type, const unsigned char *row, uint64_t i, char text[64]) {
     union {
+        uint8_t u8;
         uint16_t u16;
         float f32;
         uint32_t bits;
-    } sample = {.bits = 0};
+    } sample;
     char number[40];
-    memcpy(&sample, row + i * gf_type_bytes(type), gf_type_bytes(type)); /* little endian */
-    const gf_value value = gf_value_sample(type, type == GF_F32 ? sample.f32 : (float)sample.u16);
+    memcpy(&sample, row + i * gf_type_bytes(type), gf_type_bytes(type));
+    const gf_value value = gf_value_sample(type, type == GF_F32   ? sample.f32
+                                                 : type == GF_U16 ? (float)sample.u16
+                                                                  : (float)sample.u8);
     gf_value_format(&value, number, sizeof number);
     if (type == GF_F32)
         snprintf(text, 64, "%s (0x%08" PRIx32 ")", number, sample.bits);
