@@ -35,18 +35,15 @@ struct gf_sample_sink {
     char chunk[CHUNK_BYTES + SAMPLE_CAPACITY];
 };
 
-/* ---- CSV and JSON, one line per sample; NumPy: packed records in native byte order ----------- */
+/* ---- CSV and JSON, one line per sample; NumPy: packed little-endian records ------------------ */
 
 static void sample_put_header(gf_sample_sink *sink, uint64_t count) {
     const gf_sample_layout *layout = &sink->layout;
-    const char order = gf_host_is_little() ? '<' : '>';
-    char *to = sink->chunk, bin[20] = "", descr[100];
+    char *to = sink->chunk, descr[100];
     if (sink->kind == SAMPLES_NPY) {
-        if (layout->with_bin)
-            snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
         snprintf(descr, sizeof descr,
-                 "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', %s)]", bin, order,
-                 order, gf_npy_dtype(layout->type));
+                 "[%s('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', %s)]",
+                 layout->with_bin ? "('bin', '<u4'), " : "", gf_npy_dtype(layout->type));
         to += gf_npy_put_header(to, descr, &count, 1);
     } else if (sink->kind == SAMPLES_JSON) {
         to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,\"fields\":[");
@@ -92,6 +89,12 @@ static char *sample_put_value(char *to, gf_type type, const void *value, bool js
     return stpcpy(to + strlen(to), quote);
 }
 
+/* Put numbers of `bytes` bytes in little-endian order. Return the end. */
+static char *sample_put_little(char *to, const void *numbers, uint64_t count, size_t bytes) {
+    gf_copy_order(to, numbers, count, bytes, true);
+    return to + count * bytes;
+}
+
 /* Put a sample at the end of the chunk. value: of layout->type, unaligned. */
 static void sample_put(gf_sample_sink *sink, uint32_t bin, uint64_t position, const void *value) {
     const gf_sample_layout *layout = &sink->layout;
@@ -101,10 +104,10 @@ static void sample_put(gf_sample_sink *sink, uint32_t bin, uint64_t position, co
     char *to = sink->chunk + sink->used;
     if (sink->kind == SAMPLES_NPY) {
         if (layout->with_bin)
-            to = mempcpy(to, &bin, sizeof bin);
-        to = mempcpy(to, place, sizeof place);
+            to = sample_put_little(to, &bin, 1, sizeof bin);
+        to = sample_put_little(to, place, 2, sizeof *place);
         *to++ = (char)layout->indices[channel];
-        to = mempcpy(to, value, gf_type_bytes(layout->type));
+        to = sample_put_little(to, value, 1, gf_type_bytes(layout->type));
     } else {
         if (json)
             to = stpcpy(to, sink->count != 0 ? ",\n[" : "\n[");

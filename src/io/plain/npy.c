@@ -15,8 +15,8 @@ enum { NPY_MAGIC = 6, NPY_VERSION = 2 };
 /* ---- writing --------------------------------------------------------------------------------- */
 
 const char *gf_npy_dtype(gf_type type) {
-    static const char *const names[] = {"'|u1'", "'<u2'", "'<f4'", "'|u1'", "'>u2'", "'>f4'"};
-    return names[type + (gf_host_is_little() ? 0 : 3)];
+    static const char *const names[] = {"'|u1'", "'<u2'", "'<f4'"};
+    return names[type];
 }
 
 size_t gf_npy_put_header(char to[GF_NPY_HEADER_BYTES], const char *descr, const uint64_t *shape,
@@ -303,7 +303,7 @@ static gf_status npy_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_
     char header[GF_NPY_HEADER_BYTES];
     const size_t size =
         gf_npy_put_header(header, gf_npy_dtype(format->type), shape, format->channels == 1 ? 2 : 3);
-    const gf_row_order order = {.format = *format, .start = size, .little = gf_host_is_little()};
+    const gf_row_order order = {.format = *format, .start = size, .little = true};
     return gf_rows_sink_open(setup, &order, header, opened, error);
 }
 

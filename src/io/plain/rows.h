@@ -81,7 +81,7 @@ gf_status gf_rows_sink_open(const gf_sink_setup *setup, const gf_row_order *orde
 /* Capacity for the headers of NumPy files that gf_npy_put_header writes. */
 enum { GF_NPY_HEADER_BYTES = 192 };
 
-/* Return the Python literal of the dtype of samples in native byte order, such as "'<u2'". */
+/* Return the Python literal of the dtype of little-endian samples, such as "'<u2'". */
 const char *gf_npy_dtype(gf_type type);
 /* Write the header of numpy.save, version 1.0, for an array in C order. descr: Python literal of
  * the dtype, at most 100 bytes. Return the size, a multiple of 64 bytes. It does not depend on
