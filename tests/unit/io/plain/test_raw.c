@@ -164,7 +164,8 @@ TEST(reads_the_same_pixels_with_any_threads) {
             AUTO(free) unsigned char *file = test_alloc(raw.offset + bytes);
             memset(file, PAINT, raw.offset);
             for (size_t i = 0; i < bytes; i++)
-                file[raw.offset + i] = pixels[big ? i / size * size + size - 1 - i % size : i];
+                file[raw.offset + i] =
+                    pixels[big == gf_host_is_little() ? i / size * size + size - 1 - i % size : i];
             put_bytes(in_directory("x.raw"), file, raw.offset + bytes);
             for (uint32_t threads = 1; threads <= 16; threads += 5) {
                 const gf_limits limits = {.raw = &raw, .threads = threads};

@@ -84,10 +84,12 @@ static unsigned char *make_file(const gf_format *format, const unsigned char *pi
                       width, height, format->channels, format->type == GF_U8 ? 255 : 65535,
                       tuples[format->channels]);
     unsigned char *to = file + head;
+    const bool little = format->type == GF_F32;
+    const size_t swap = little == gf_host_is_little() ? 0 : bytes - 1;
     for (uint64_t y = 0; y < format->height; y++) {
         const uint64_t from = format->type == GF_F32 ? format->height - 1 - y : y;
         for (size_t i = 0; i < row; i++, to++)
-            *to = pixels[from * row + (bytes == 2 && gf_host_is_little() ? i ^ 1 : i)];
+            *to = pixels[from * row + (i ^ swap)];
     }
     *size = (size_t)(to - file);
     return file;

@@ -68,8 +68,9 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
             const int a = i < pixel ? 0 : here[i - pixel], c = i < pixel ? 0 : above[i - pixel];
             here[i] = (unsigned char)(in[1 + i] + predict(in[0], a, above[i], c));
         }
+        const size_t swap = sample == 2 && gf_host_is_little();
         for (size_t i = 0; i < row; i++)
-            if (here[i] != pixels[y * row + (sample == 1 ? i : i ^ 1)])
+            if (here[i] != pixels[y * row + (i ^ swap)])
                 fail_msg("%lu x %lu: wrong in row %lu", (unsigned long)format->width,
                          (unsigned long)format->height, (unsigned long)y);
         memcpy(above, here, row);

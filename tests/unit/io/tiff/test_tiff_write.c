@@ -228,6 +228,15 @@ TEST(every_shape) {
 
 /* ---- predictors ------------------------------------------------------------------------------ */
 
+/* Return byte k, from the lowest one, of a sample of `size` bytes. */
+static unsigned byte_of(const unsigned char *sample, size_t size, size_t k) {
+    return sample[gf_host_is_little() ? k : size - 1 - k];
+}
+
+static unsigned sample16(const unsigned char *sample) {
+    return byte_of(sample, 2, 0) + 256u * byte_of(sample, 2, 1);
+}
+
 TEST(simd_levels_predict_the_same_bytes) {
     enum { MAX = 200, BYTES = 4 };
     test_random random = {test_environment("GF_TEST_SEED", 5)};
@@ -240,16 +249,17 @@ TEST(simd_levels_predict_the_same_bytes) {
         for (size_t i = 0; i < sizeof in; i++)
             in[i] = (unsigned char)test_next(&random);
         for (size_t i = 0; i < n; i++) {
-            const unsigned here = src[2 * i] + 256u * src[2 * i + 1];
-            const size_t j = i - channels;
-            const unsigned left = i < channels ? 0 : src[2 * j] + 256u * src[2 * j + 1];
+            const unsigned here = sample16(src + 2 * i);
+            const unsigned left = i < channels ? 0 : sample16(src + 2 * (i - channels));
             want[0][2 * i] = (unsigned char)(here - left);
             want[0][2 * i + 1] = (unsigned char)((here - left) >> 8);
         }
         for (size_t k = BYTES * n; k-- > 0;) {
             const size_t j = k - channels;
-            const int left = k < channels ? 0 : src[j % n * BYTES + BYTES - 1 - j / n];
-            want[1][k] = (unsigned char)(src[k % n * BYTES + BYTES - 1 - k / n] - left);
+            const unsigned left =
+                k < channels ? 0 : byte_of(src + j % n * BYTES, BYTES, BYTES - 1 - j / n);
+            want[1][k] =
+                (unsigned char)(byte_of(src + k % n * BYTES, BYTES, BYTES - 1 - k / n) - left);
         }
         for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
             const gf_png_simd *simd = gf_png_simd_of((gf_isa)isa);
