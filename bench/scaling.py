@@ -24,6 +24,10 @@ MEASURED = {
     "hist_per_second": 39e9,  # bytes read and counted
     "start_seconds": 0.8,  # start of a rank with a GPU
 }
+# The same machine with 1920x1080 PNGs by libpng: the additional time of 10,000 files over 2,000 (bench/batch.py), and with
+# the GPU, which decodes and encodes them.
+SMALL = dict(MEASURED, file_seconds=(19.946 - 3.997) / 8000, in_bytes=2.19e6, out_bytes=1.19e6)
+SMALL_GPU = dict(SMALL, file_seconds=(3.692 - 1.352) / 8000)
 # Assumed: bytes per second of all machines together and of one machine; metadata operations per second.
 STORAGE = {
     "file server, 1.2 GB/s": {"all": 1.2e9, "one": 1.2e9, "name_ops": 5e3},
@@ -151,6 +155,8 @@ def main():
         check()
         return
     print_table("machines: a million 24 MP PNGs", lambda n, s: simulate_batch(1000000, n, s))
+    print_table("machines: a million 2 MP PNGs, CPU", lambda n, s: simulate_batch(1000000, n, s, SMALL))
+    print_table("machines: a million 2 MP PNGs, one GPU each", lambda n, s: simulate_batch(1000000, n, s, SMALL_GPU))
     print_table("machines: `smooth --axis xy`, 1,000,000 x 1,000,000", lambda n, s: image_seconds(1e6, 3, n, s, True))
     print_table("machines: `hist`, the same image", lambda n, s: image_seconds(1e6, 0, n, s, False))
 
