@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(realpath "$1/$2") qemu=qemu-$2
 # Children with filters of system calls, children that share memory with their parent, and comparisons of times.
-not_emulated='^test_(sandbox.*|stb.*|hostile_program|hostile_png_cost|inspect|progress)$'
+not_emulated='^test_(sandbox.*|stb.*|hostile_program|hostile_png_cost|inspect)$'
 rm -rf "$build/run"
 mkdir -p "$build/run/tests"
 for file in tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/long/test_*.c; do
