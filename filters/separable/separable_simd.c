@@ -161,9 +161,11 @@ static void fixed_along(int16_t *to, const uint16_t *a, const uint16_t *b, size_
         fixed_along_r(to, a, b, n, (ptrdiff_t)step, taps->x, r);
 }
 
+typedef vec_bits fixed_sums[4];
+
 /* Store four vectors of sums as 2 * WORDS bytes; only n of them if n is smaller. The sums are
  * 2^31 below those to round. */
-static inline void fixed_store(uint8_t *to, const vec_bits s[4], size_t n) {
+static inline void fixed_store(uint8_t *to, const fixed_sums s, size_t n) {
     const vec_bits a =
         VEC_OP(packs_epi32)(VEC_OP(srai_epi32)(s[0], 24), VEC_OP(srai_epi32)(s[1], 24));
     const vec_bits b =
@@ -182,7 +184,7 @@ static inline void fixed_store(uint8_t *to, const vec_bits s[4], size_t n) {
 }
 
 /* Add the products of pair j to the sums of both outputs. first: set the sums; a constant. */
-GF_INLINE void fixed_block(vec_bits s[2][4], const int16_t *pair, const gf_separable_pairs *taps,
+GF_INLINE void fixed_block(fixed_sums s[2], const int16_t *pair, const gf_separable_pairs *taps,
                            size_t j, const bool first) {
     for (size_t q = 0; q < 4; q++) {
         const vec_bits v = vec_load_bits(pair + q * WORDS);
@@ -191,25 +193,6 @@ GF_INLINE void fixed_block(vec_bits s[2][4], const int16_t *pair, const gf_separ
             s[odd][q] = first ? VEC_OP(madd_epi16)(v, t) : fixed_multiply_add(s[odd][q], v, t);
         }
     }
-}
-
-static void fixed_across(const gf_separable_group *group, const gf_separable_pairs *taps) {
-    const size_t n = group->n, r = taps->radius[1];
-    for (size_t i = 0; i < n; i += 2 * WORDS)
-        for (size_t y = 0; y < group->rows; y += 2) {
-            const void *const *pairs = group->window + y / 2;
-            uint8_t *out = group->out + y * group->out_stride + i;
-            separable_prefetch(group, y, i, 2 * WORDS);
-            separable_prefetch(group, y + 1, i, 2 * WORDS);
-            vec_bits s[2][4];
-            fixed_block(s, (const int16_t *)pairs[0] + 2 * i, taps, 0, true);
-            for (size_t j = 1; j <= r; j++)
-                fixed_block(s, (const int16_t *)pairs[j] + 2 * i, taps, j, false);
-            for (size_t j = r + 1; j < taps->y_pairs; j++)
-                fixed_block(s, (const int16_t *)pairs[(j - 1) / 2] + 2 * i, taps, j, false);
-            for (size_t odd = 0; odd < 2 && y + odd < group->rows; odd++)
-                fixed_store(out + odd * group->out_stride, s[odd], n - i);
-        }
 }
 
 #elif defined(GF_NEON)
@@ -251,18 +234,25 @@ static void fixed_along(int16_t *to, const uint16_t *a, const uint16_t *b, size_
     }
 }
 
-/* Add the products of pair j to the sums of 16 samples of one output: those of the first words of
- * the pairs in even lanes, those of the second words in odd lanes. */
-GF_INLINE void fixed_block(int32x4_t s[8], const int16x8_t words[4], uint32_t pair) {
-    const int16x8_t t = vreinterpretq_s16_u32(vdupq_n_u32(pair));
+/* Sums of 16 samples: products of the first words of pairs in even lanes, others in odd lanes. */
+typedef int32x4_t fixed_sums[8];
+
+/* Add the products of pair j to the sums of both outputs. first: set the sums; a constant. */
+GF_INLINE void fixed_block(fixed_sums s[2], const int16_t *pair, const gf_separable_pairs *taps,
+                           size_t j, const bool first) {
     for (size_t q = 0; q < 4; q++) {
-        s[2 * q] = vmlal_s16(s[2 * q], vget_low_s16(words[q]), vget_low_s16(t));
-        s[2 * q + 1] = vmlal_high_s16(s[2 * q + 1], words[q], t);
+        const int16x8_t v = vld1q_s16(pair + q * WORDS);
+        for (size_t odd = 0; odd < 2; odd++) {
+            const int16x8_t t = vreinterpretq_s16_u32(vdupq_n_u32(taps->y[odd][j]));
+            int32x4_t *sum = s[odd] + 2 * q;
+            sum[0] = vmlal_s16(first ? vdupq_n_s32(0) : sum[0], vget_low_s16(v), vget_low_s16(t));
+            sum[1] = vmlal_high_s16(first ? vdupq_n_s32(0) : sum[1], v, t);
+        }
     }
 }
 
 /* Store 16 samples; only n of them if n is smaller. The sums are 2^31 below those to round. */
-GF_INLINE void fixed_store(uint8_t *to, const int32x4_t s[8], size_t n) {
+static inline void fixed_store(uint8_t *to, const fixed_sums s, size_t n) {
     int16x8_t words[2];
     for (size_t h = 0; h < 2; h++)
         words[h] = vuzp2q_s16(vreinterpretq_s16_s32(vpaddq_s32(s[4 * h], s[4 * h + 1])),
@@ -274,28 +264,6 @@ GF_INLINE void fixed_store(uint8_t *to, const int32x4_t s[8], size_t n) {
         vst1q_u8(to, bytes);
     else
         memcpy(to, &bytes, n);
-}
-
-static void fixed_across(const gf_separable_group *group, const gf_separable_pairs *taps) {
-    const size_t n = group->n, r = taps->radius[1];
-    for (size_t i = 0; i < n; i += 2 * WORDS)
-        for (size_t y = 0; y < group->rows; y += 2) {
-            const void *const *pairs = group->window + y / 2;
-            uint8_t *out = group->out + y * group->out_stride + i;
-            separable_prefetch(group, y, i, 2 * WORDS);
-            separable_prefetch(group, y + 1, i, 2 * WORDS);
-            int32x4_t s[2][8] = {{vdupq_n_s32(0)}};
-            for (size_t j = 0; j < taps->y_pairs; j++) {
-                const int16_t *pair = (const int16_t *)pairs[j <= r ? j : (j - 1) / 2] + 2 * i;
-                int16x8_t words[4];
-                for (size_t q = 0; q < 4; q++)
-                    words[q] = vld1q_s16(pair + q * WORDS);
-                fixed_block(s[0], words, taps->y[0][j]);
-                fixed_block(s[1], words, taps->y[1][j]);
-            }
-            for (size_t odd = 0; odd < 2 && y + odd < group->rows; odd++)
-                fixed_store(out + odd * group->out_stride, s[odd], n - i);
-        }
 }
 
 #else
@@ -360,6 +328,29 @@ static void fixed_across(const gf_separable_group *group, const gf_separable_pai
     for (size_t y = 0; y < group->rows; y++)
         fixed_across_row(group->out + y * group->out_stride, group->window + y / 2, group->n, taps,
                          taps->y[y % 2]);
+}
+
+#endif
+
+#if VEC_FLOATS >= 8 || defined(GF_NEON)
+
+static void fixed_across(const gf_separable_group *group, const gf_separable_pairs *taps) {
+    const size_t n = group->n, r = taps->radius[1];
+    for (size_t i = 0; i < n; i += 2 * WORDS)
+        for (size_t y = 0; y < group->rows; y += 2) {
+            const void *const *pairs = group->window + y / 2;
+            uint8_t *out = group->out + y * group->out_stride + i;
+            separable_prefetch(group, y, i, 2 * WORDS);
+            separable_prefetch(group, y + 1, i, 2 * WORDS);
+            fixed_sums s[2];
+            fixed_block(s, (const int16_t *)pairs[0] + 2 * i, taps, 0, true);
+            for (size_t j = 1; j <= r; j++)
+                fixed_block(s, (const int16_t *)pairs[j] + 2 * i, taps, j, false);
+            for (size_t j = r + 1; j < taps->y_pairs; j++)
+                fixed_block(s, (const int16_t *)pairs[(j - 1) / 2] + 2 * i, taps, j, false);
+            for (size_t odd = 0; odd < 2 && y + odd < group->rows; odd++)
+                fixed_store(out + odd * group->out_stride, s[odd], n - i);
+        }
 }
 
 #endif
